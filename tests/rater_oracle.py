@@ -16,18 +16,20 @@ def over(a, b):
     return 0.0
 
 
-def drawn(found, expected, chance, least=1e-5):
+def drawn(estimates, expected, chance, least=1e-5):
     spread = 0.03
     for _ in range(30):
-        trust = [1 / (own + spread) ** 2 for own in chance]
+        trust = [1 / (variance + spread) ** 2 for variance in chance]
         moments = [
-            t * ((f - e) ** 2 - own)
-            for t, f, e, own in zip(trust, found, expected, chance, strict=True)
+            t * ((f - e) ** 2 - variance)
+            for t, f, e, variance in zip(
+                trust, estimates, expected, chance, strict=True
+            )
         ]
         spread = max(least, sum(moments) / sum(trust))
     return [
-        (f * spread + e * own) / (spread + own)
-        for f, e, own in zip(found, expected, chance, strict=True)
+        (f * spread + e * variance) / (spread + variance)
+        for f, e, variance in zip(estimates, expected, chance, strict=True)
     ]
 
 
@@ -60,41 +62,42 @@ def reliability(agreed, precision, overlap):
     if not pairs:
         return [0.98] * m, [1.0] * m
     all_precision = sum(precision[k][q] for k, q in pairs)
-    usual = sum(precision[k][q] * agreed[k][q] for k, q in pairs) / all_precision
-    r = [math.sqrt(max(usual, 1e-4))] * m
+    average = sum(precision[k][q] * agreed[k][q] for k, q in pairs) / all_precision
+    r = [math.sqrt(max(average, 1e-4))] * m
     spread = 0.05
     voice = [1.0] * m
     for position in range(200):
         if position % 5 == 0:
             now = voices(agreed, precision, overlap, r)
             if position:
-                voice = [(v + own) / 2 for v, own in zip(voice, now, strict=True)]
+                voice = [(v + value) / 2 for v, value in zip(voice, now, strict=True)]
             else:
                 voice = now
-        known = [0.0] * m
+        information = [0.0] * m
         weighted = [0.0] * m
         for k, q in pairs:
             weight = precision[k][q] / (
                 1 + abs(agreed[k][q] - r[k] * r[q]) / chance_of(precision[k][q])
             )
             weight *= voice[k] * voice[q]
-            known[k] += weight * r[q] ** 2
+            information[k] += weight * r[q] ** 2
             weighted[k] += weight * agreed[k][q] * r[q]
-        mean = sum(i * own for i, own in zip(known, r, strict=True)) / max(
-            sum(known), 1e-12
+        mean = sum(i * value for i, value in zip(information, r, strict=True)) / max(
+            sum(information), 1e-12
         )
         pulled = [
             (w + mean / spread) / (i + 1 / spread)
-            for w, i in zip(weighted, known, strict=True)
+            for w, i in zip(weighted, information, strict=True)
         ]
         r = [
-            (own + min(max(new, -1), 1)) / 2 for own, new in zip(r, pulled, strict=True)
+            (value + min(max(new, -1), 1)) / 2
+            for value, new in zip(r, pulled, strict=True)
         ]
         if position > 5:
-            trust = [(i / (i + 1 / spread)) ** 2 for i in known]
+            trust = [(i / (i + 1 / spread)) ** 2 for i in information]
             far = [
                 (w / max(i, 1e-9) - mean) ** 2 - 1 / max(i, 1e-9)
-                for w, i in zip(weighted, known, strict=True)
+                for w, i in zip(weighted, information, strict=True)
             ]
             spread = max(
                 1e-5,
@@ -102,7 +105,7 @@ def reliability(agreed, precision, overlap):
                 / max(sum(trust), 1e-12),
             )
     if sum(r) < 0:
-        r = [-own for own in r]
+        r = [-value for value in r]
     z = [
         sum(precision[k][q] * agreed[k][q] * shape(k, q) for k, q in pairs)
         / math.sqrt(
@@ -117,16 +120,17 @@ def reliability(agreed, precision, overlap):
         return [0.0] * m, [1.0] * m
     opposite = -0.3 * max(float(np.median(r)), 0) - 1e-9
     return [
-        max(own, -0.98) if own < opposite else min(max(own, 0), 0.98) for own in r
+        max(value, -0.98) if value < opposite else min(max(value, 0), 0.98)
+        for value in r
     ], voice
 
 
 def erring_together(Y, r):
     """1 where chances of a yes have a beta distribution among cells, 0 where there are two: Pearson's inequality."""
-    trusted = [max(own, 0) for own in r]
-    usual = sum(own**3 for own in trusted) / sum(own**2 for own in trusted)
-    reliable = [k for k, own in enumerate(trusted) if own > usual / 2]
-    result = expected = told = 0.0
+    trusted = [max(value, 0) for value in r]
+    average = sum(value**3 for value in trusted) / sum(value**2 for value in trusted)
+    reliable = [k for k, value in enumerate(trusted) if value > average / 2]
+    result = expected = n_terms = 0.0
     spread = False
     for j in range(Y.shape[2]):
         cells = [
@@ -151,7 +155,7 @@ def erring_together(Y, r):
             for size in (1, 2, 3, 4)
         ]
         mean = raw[0]
-        told = told + len(cells)
+        n_terms = n_terms + len(cells)
         v = raw[1] - mean**2
         if v <= 1e-9:
             continue
@@ -165,7 +169,7 @@ def erring_together(Y, r):
                 moments="sk"
             )
             expected += len(cells) * v**3 * (kurtosis + 3 - skewness**2 - 1)
-    if expected > 1e-12 * told:
+    if expected > 1e-12 * n_terms:
         return min(max(result / expected, 0), 1)
     return float(spread)
 
@@ -175,17 +179,17 @@ def rater_filter(Y, weights=None):
     K = range(m)
     N = range(n)
     L = range(l)
-    said = ~np.isnan(Y)
-    y = np.where(said, Y, 0.0)
+    is_present = ~np.isnan(Y)
+    y = np.where(is_present, Y, 0.0)
     if weights is None:
         inputs = np.ones(m)
     else:
         inputs = np.asarray(weights, dtype=float)
-    heard = said.sum(axis=1).astype(float)
+    heard = is_present.sum(axis=1).astype(float)
     total = y.sum(axis=1)
     frequency = np.array([over(total[:, j].sum(), heard[:, j].sum()) for j in L])
     mean = (total + frequency) / (heard + 1)
-    x = np.where(said, y - mean[:, None, :], 0.0)
+    x = np.where(is_present, y - mean[:, None, :], 0.0)
     variance = np.array(
         [[over((x[k, :, j] ** 2).sum(), heard[k, j]) for j in L] for k in K]
     )
@@ -197,7 +201,7 @@ def rater_filter(Y, weights=None):
 
     # Round 2: pairs of raters.
     pooled = [over((variance[:, j] * heard[:, j]).sum(), heard[:, j].sum()) for j in L]
-    labels = sum(pooled) ** 2 / max(sum(own**2 for own in pooled), 1e-300)
+    labels = sum(pooled) ** 2 / max(sum(value**2 for value in pooled), 1e-300)
     agreed, precision, alike, overlap = np.zeros((4, m, m))
     count = heard.sum(axis=1) / l
     rate = np.array(
@@ -208,17 +212,17 @@ def rater_filter(Y, weights=None):
     )
     for k in K:
         for q in K:
-            shared = said[k] & said[q]
-            own = x[k][shared]
+            shared = is_present[k] & is_present[q]
+            value = x[k][shared]
             other = x[q][shared]
             both = shared.sum() / l
-            size = math.sqrt((own**2).sum() * (other**2).sum())
-            agreed[k, q] = min(max(over((own * other).sum(), size), -1), 1)
+            size = math.sqrt((value**2).sum() * (other**2).sum())
+            agreed[k, q] = min(max(over((value * other).sum(), size), -1), 1)
             precision[k, q] = both * labels if k != q else 0
             part = both / max(count[k], 1) / max(count[q], 1)
             # McNemar: where both answered by how they differ, elsewhere by the variance
             # of each.
-            chance = over(((own - other) ** 2).sum(), both) * part
+            chance = over(((value - other) ** 2).sum(), both) * part
             chance += variance[k].sum() * (1 / max(count[k], 1) - part)
             chance += variance[q].sum() * (1 / max(count[q], 1) - part)
             shift = ((rate[k] - rate[q]) ** 2).sum()
@@ -232,14 +236,16 @@ def rater_filter(Y, weights=None):
     vote = np.array(
         [
             [
-                over((inputs * y[:, i, j]).sum(), (inputs * said[:, i, j]).sum())
+                over((inputs * y[:, i, j]).sum(), (inputs * is_present[:, i, j]).sum())
                 for j in L
             ]
             for i in N
         ]
     )
     if not r.any() or m == 1:
-        silent = np.array([[not (inputs * said[:, i, j]).any() for j in L] for i in N])
+        silent = np.array(
+            [[not (inputs * is_present[:, i, j]).any() for j in L] for i in N]
+        )
         return np.where(silent, frequency, vote)
     logit = [
         np.log(p / (1 - p))
@@ -264,7 +270,7 @@ def rater_filter(Y, weights=None):
         for item in pooling(np.sign(r)[:, None] * np.minimum(np.abs(r)[:, None], bound))
     )
     Z = (u[:, None] * x).sum(axis=0)
-    I = (b[:, None] * said).sum(axis=0)
+    I = (b[:, None] * is_present).sum(axis=0)
     read = np.array([sum(I[i, j] > 1e-9 for i in N) for j in L])
     position = [j for j in L if read[j] * b[:, j].sum() > 1e-9]
     v = np.array(
@@ -279,14 +285,15 @@ def rater_filter(Y, weights=None):
             complete = Z[:, j] @ Z[:, g]
             informed = max(I[:, j] @ I[:, g], 1e-12)
             alone = sum(u[k, j] * u[k, g] * (x[k, :, j] @ x[k, :, g]) for k in K)
-            own = sum(
-                b[k, j] * b[k, g] * (said[k, :, j] & said[k, :, g]).sum() for k in K
+            value = sum(
+                b[k, j] * b[k, g] * (is_present[k, :, j] & is_present[k, :, g]).sum()
+                for k in K
             )
-            usable = min(max(2 * (1 - own / informed), 0), 1)
+            usable = min(max(2 * (1 - value / informed), 0), 1)
             signal[j, g] = (
                 usable
                 * (complete - alone)
-                / max(I[:, j] @ I[:, g] - own, 1e-3 * informed)
+                / max(I[:, j] @ I[:, g] - value, 1e-3 * informed)
             )
             signal[j, g] += (1 - usable) * complete / informed
     ease = np.ones(l)
@@ -305,10 +312,12 @@ def rater_filter(Y, weights=None):
         result = []
         chance = []
         for j in position:
-            others = sum(I[i, j] - b[k, j] for i in N if said[k, i, j])
+            others = sum(I[i, j] - b[k, j] for i in N if is_present[k, i, j])
             if others > 1e-9 and deviation[k, j] > 0:
-                of_others = [Z[i, j] - u[k, j] * x[k, i, j] for i in N if said[k, i, j]]
-                answers = [x[k, i, j] for i in N if said[k, i, j]]
+                of_others = [
+                    Z[i, j] - u[k, j] * x[k, i, j] for i in N if is_present[k, i, j]
+                ]
+                answers = [x[k, i, j] for i in N if is_present[k, i, j]]
                 subset.append(j)
                 result.append(
                     float(np.dot(answers, of_others))
@@ -359,10 +368,10 @@ def rater_filter(Y, weights=None):
 
     # Filter, scale and vote.
     w, information = (item * inputs[:, None] for item in pooling(c))
-    noise, kin, gain, usual = np.zeros((4, l))
+    noise, kin, gain, average = np.zeros((4, l))
     trusted = np.maximum(c, 0) ** 2 * heard
     for j in L:
-        own = 1 / max((information[:, j] * heard[:, j]).sum() / max(read[j], 1), 1e-9)
+        value = 1 / max((information[:, j] * heard[:, j]).sum() / max(read[j], 1), 1e-9)
         all_of_it = max(information[:, j].sum(), 1e-9)
         errors = np.sqrt(information[:, j]) / all_of_it
         common = max(
@@ -370,9 +379,9 @@ def rater_filter(Y, weights=None):
             - 1 / all_of_it,
             0,
         )
-        noise[j] = max(own, min((1 + common) ** 2 - 1, 3))
-        kin[j] = noise[j] - own
-        usual[j] = (trusted[:, j] * c[:, j] ** 2).sum() / max(
+        noise[j] = max(value, min((1 + common) ** 2 - 1, 3))
+        kin[j] = noise[j] - value
+        average[j] = (trusted[:, j] * c[:, j] ** 2).sum() / max(
             trusted[:, j].sum(), 1e-12
         )
         gain[j] = (trusted[:, j] * c[:, j] * deviation[:, j]).sum() / max(
@@ -381,7 +390,7 @@ def rater_filter(Y, weights=None):
     weight = np.array(
         [over((deviation[:, j] ** 2 * heard[:, j]).sum(), heard[:, j].sum()) for j in L]
     )
-    level = max(math.sqrt((weight * usual).sum() / weight.sum()), 0.05)
+    level = max(math.sqrt((weight * average).sum() / weight.sum()), 0.05)
     gain /= level ** (0.5 * np.exp(-frequency / 0.1))
     both = np.outer(np.maximum(r, 0) ** 2, np.maximum(r, 0) ** 2) * (1 - np.eye(m))
     kappa = over((both * alike).sum(), both.sum()) * min(1, 2 * level)
@@ -393,7 +402,7 @@ def rater_filter(Y, weights=None):
     for i in N:
         z = np.zeros(len(position))
         for a, j in enumerate(position):
-            brought = (information[:, j] * said[:, i, j]).sum()
+            brought = (information[:, j] * is_present[:, i, j]).sum()
             if brought > 1e-9:
                 reading = (w[:, j] * x[:, i, j]).sum() / brought
                 z[a] = reading * (1 + noise[j]) / (1 + 1 / brought + kin[j])
@@ -402,7 +411,7 @@ def rater_filter(Y, weights=None):
             N_at = np.diag(noise[position] + 1e-6)
             f[position] += (z @ np.linalg.solve(Phi + N_at, Phi)) * gain[position]
         for j in L:
-            spoke = (ballot * said[:, i, j]).sum()
+            spoke = (ballot * is_present[:, i, j]).sum()
             if spoke:
                 voted = (ballot * y[:, i, j]).sum() / spoke
             else:

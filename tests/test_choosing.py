@@ -71,7 +71,7 @@ def test_where_a_rival_is_clearly_ahead_in_every_metric_it_is_that(monkeypatch):
             for name in ("Filter", "MLCM-a")
         }
         beyond = {"MLCM-a": dict(zip(RANKING_METRICS, over_default, strict=True))}
-        found = HeldOutComparison(
+        comparison = HeldOutComparison(
             gains=gains,
             beyond=beyond,
             metric="mean",
@@ -82,7 +82,9 @@ def test_where_a_rival_is_clearly_ahead_in_every_metric_it_is_that(monkeypatch):
             sentence="",
         )
         monkeypatch.setattr(
-            choosing, "compare_on_held_out_models", lambda *_, found=found, **__: found
+            choosing,
+            "compare_on_held_out_models",
+            lambda *_, comparison=comparison, **__: comparison,
         )
         assert choose(without_relations(0)).combiner.name == expected
     gains["MLCM-a"]["one_error"] = (

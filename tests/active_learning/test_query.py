@@ -17,11 +17,11 @@ def asked_panel():
     return mlc.datasets.make_panel(n_instances=400, random_state=4)
 
 
-def filled(found, truth):
-    cells = found.table.scores.copy()
+def filled(queries, truth):
+    cells = queries.table.scores.copy()
     new = np.isnan(cells[:, 1])
-    cells[new, 1:] = truth[found.at]
-    return found.table._replace(scores=cells)
+    cells[new, 1:] = truth[queries.at]
+    return queries.table._replace(scores=cells)
 
 
 def test_shares_add_up_and_none_is_above_one():
@@ -34,15 +34,15 @@ def test_instances_are_chosen_as_often_as_is_said():
     rng = np.random.default_rng(0)
     likely = rng.beta(0.5, 2, (30, 5))
     times = np.zeros(30)
-    said = {}
+    chances = {}
     for seed in range(600):
         result = select_queries(
             likely, likely, np.zeros(30, dtype=bool), 8, "consensus", seed
         )
         assert len(result.at) == 8
         times[result.at] += 1
-        said |= dict(zip(result.at.tolist(), result.chance.tolist(), strict=True))
-    for position, chance in said.items():
+        chances |= dict(zip(result.at.tolist(), result.chance.tolist(), strict=True))
+    for position, chance in chances.items():
         assert times[position] / 600 == pytest.approx(chance, abs=0.07)
 
 

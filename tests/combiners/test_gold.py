@@ -31,11 +31,11 @@ def scores():
 
 @pytest.fixture
 def gold():
-    known = np.full((9, 4), NAN)
-    known[1] = [1, 0, 0, 1]
-    known[5] = [0, 0, 1, 0]
-    known[7] = [NAN, 1, NAN, 0]
-    return known
+    gold_labels = np.full((9, 4), NAN)
+    gold_labels[1] = [1, 0, 0, 1]
+    gold_labels[5] = [0, 0, 1, 0]
+    gold_labels[7] = [NAN, 1, NAN, 0]
+    return gold_labels
 
 
 LOUD = 1.0  # γ: half of α, which is 2
@@ -74,7 +74,8 @@ def test_a_few_known_instances_do_no_harm(combiner):
     panel, truth = mlc.datasets.make_panel(n_instances=400, n_labels=12, random_state=1)
     gold = np.where(np.arange(400)[:, None] < 25, truth, NAN)
     without, result = (
-        combiner.fit_transform(each)[25:] for each in (panel, panel.with_gold(gold))
+        combiner.fit_transform(predictions)[25:]
+        for predictions in (panel, panel.with_gold(gold))
     )
     before, after = (
         mlc.metrics.evaluate(truth[25:], scores) for scores in (without, result)
@@ -140,10 +141,10 @@ def test_mlcm_a_fits_known_instances_and_is_drawn_to_its_filter(taus, monkeypatc
     rng = np.random.default_rng(0)
     truth = rng.random((60, 4)) < [0.5, 0.3, 0.4, 0.2]
     scores = (truth ^ (rng.random((3, 60, 4)) < 0.2)) * [1, 1, 0.5, 1]
-    known = np.where(np.arange(60)[:, None] < 25, truth, NAN)
-    known[30, 0] = 1  # of an instance that is not known whole
-    result = mlc.MLCMa().fit_transform(mlc.Predictions(scores).with_gold(known))
-    expected = oracle.mlcm_a_with_gold(scores, known, mlcm_a._TAUS, mlcm_a._NOISE)
+    gold_labels = np.where(np.arange(60)[:, None] < 25, truth, NAN)
+    gold_labels[30, 0] = 1  # of an instance that is not known whole
+    result = mlc.MLCMa().fit_transform(mlc.Predictions(scores).with_gold(gold_labels))
+    expected = oracle.mlcm_a_with_gold(scores, gold_labels, mlcm_a._TAUS, mlcm_a._NOISE)
     close(result[31:], expected[31:])
     assert abs(result[31:] - mlc.mlcm_a(scores)[31:]).max() > 0.01
 
@@ -151,18 +152,18 @@ def test_mlcm_a_fits_known_instances_and_is_drawn_to_its_filter(taus, monkeypatc
 def test_the_correction_is_the_equation_written_out():
     rng = np.random.default_rng(2)
     starts = rng.normal(size=(12, 3))
-    said = rng.normal(size=(2, 12, 3))
+    inputs = rng.normal(size=(2, 12, 3))
     answers = (rng.random((12, 3)) < 0.4).astype(float)
     answers[3, 1] = answers[5] = NAN
-    result = learning._fitted(starts, said, answers, np.ones(2, dtype=bool))
+    result = learning._fitted(starts, inputs, answers, np.ones(2, dtype=bool))
     close(
         result,
-        oracle.learned(starts, said, answers, learning._ROUNDS, learning._SPREAD),
+        oracle.learned(starts, inputs, answers, learning._ROUNDS, learning._SPREAD),
     )
-    alone = learning._fitted(starts, said, answers, np.zeros(2, dtype=bool))
+    alone = learning._fitted(starts, inputs, answers, np.zeros(2, dtype=bool))
     close(
         alone[:2],
-        oracle.learned(starts, said[:0], answers, learning._ROUNDS, learning._SPREAD),
+        oracle.learned(starts, inputs[:0], answers, learning._ROUNDS, learning._SPREAD),
     )
     assert not alone[2:].any()
 
@@ -184,9 +185,11 @@ def test_sums_of_parts_are_those_of_the_whole(combiner, scores, gold):
 def test_known_answers_stand_and_without_them_nothing_changes(combiner, scores, gold):
     panel = mlc.Predictions(scores)
     held = panel.with_gold(gold)
-    known = ~np.isnan(gold)
-    np.testing.assert_array_equal(combiner.fit_transform(held)[known], gold[known])
-    np.testing.assert_array_equal(combiner.predict(held)[known], gold[known])
+    has_gold = ~np.isnan(gold)
+    np.testing.assert_array_equal(
+        combiner.fit_transform(held)[has_gold], gold[has_gold]
+    )
+    np.testing.assert_array_equal(combiner.predict(held)[has_gold], gold[has_gold])
     without = combiner.fit(held.with_gold(None)).transform(panel)
     np.testing.assert_array_equal(without, combiner.fit_transform(panel))
 
@@ -196,10 +199,10 @@ def test_more_models_than_gold_and_gold_without_a_model_do_no_harm(combiner):
     rng = np.random.default_rng(0)
     scores = (rng.random((12, 30, 3)) < 0.3).astype(float)
     scores[:, 2] = NAN
-    known = np.full((30, 3), NAN)
-    known[2], known[3] = [1, 0, 0], [0, 0, 0]
+    gold_labels = np.full((30, 3), NAN)
+    gold_labels[2], gold_labels[3] = [1, 0, 0], [0, 0, 0]
     assert np.isfinite(
-        combiner.fit_transform(mlc.Predictions(scores).with_gold(known))
+        combiner.fit_transform(mlc.Predictions(scores).with_gold(gold_labels))
     ).all()
 
 
@@ -215,9 +218,9 @@ def biased_panel():
 
 def test_the_default_learns_whom_to_believe():
     panel, truth = biased_panel()
-    known = np.where(np.arange(400)[:, None] < 100, truth, NAN)
+    gold_labels = np.where(np.arange(400)[:, None] < 100, truth, NAN)
     without = mlc.combine(panel)
-    result = mlc.combine(panel, gold=known)
+    result = mlc.combine(panel, gold=gold_labels)
     assert mlc.metrics.micro_auc(truth[100:], without.scores[100:]) < 0.8
     assert mlc.metrics.micro_auc(truth[100:], result.scores[100:]) > 0.9
     assert "known answers correct it" in result.reason
@@ -286,13 +289,13 @@ def test_a_solved_model_can_be_taught_where_the_answers_are(tmp_path):
 def test_dask_finds_what_memory_finds():
     da = pytest.importorskip("dask.array")
     panel, truth = biased_panel()
-    known = np.where(np.arange(400)[:, None] < 100, truth, NAN)
+    gold_labels = np.where(np.arange(400)[:, None] < 100, truth, NAN)
     arrays = [
         da.from_array(part, chunks=(70, -1)) for part in panel.to_array().astype(bool)
     ]
     for kind in (mlc.WeightedConsensus, mlc.MLCMr, mlc.DawidSkene):
-        there = mlc.from_dask(arrays).with_gold(known)
+        there = mlc.from_dask(arrays).with_gold(gold_labels)
         close(
             kind().fit(there).transform(there).compute(),
-            kind().fit_transform(panel.with_gold(known)),
+            kind().fit_transform(panel.with_gold(gold_labels)),
         )

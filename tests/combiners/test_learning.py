@@ -50,17 +50,17 @@ def test_a_few_known_answers_teach_nothing(answers):
 def test_parts_of_a_corrected_score_sum_to_it():
     """Of statements, of what stands for none of them, and of what a rater's answer is worth beyond its agreement."""
     result = Contributions(0.3, np.array([[0.1, 0.05], [-0.02, 0.0]]), 0.2)
-    said = np.array([[0.4, -0.1], [0.5, 0.2]])
+    inputs = np.array([[0.4, -0.1], [0.5, 0.2]])
     learned = np.array([[0.1, 0.2], [0.8, 1.3], [0.7, -0.2], [0.3, 0.6]])
     for label in (0, 1):
-        parts = learning.revised_parts(result, said, learned, label)
+        parts = learning.revised_parts(result, inputs, learned, label)
         odds = np.log(
             (0.63 + 0.01) / (1 - 0.63 + 0.01)
         )  # of 0.3 + 0.1 + 0.05 - 0.02 + 0.2
         expected = (
             learned[0, label]
             + learned[1, label] * odds
-            + learned[2:, label] @ said[:, label]
+            + learned[2:, label] @ inputs[:, label]
         )
         assert (
             parts.baseline + parts.statements.sum() + parts.remainder
@@ -79,10 +79,10 @@ def test_what_does_not_hold_elsewhere_teaches_nothing():
     taught = 0
     for seed in range(8):
         rng = np.random.default_rng(seed)
-        said = rng.random((12, 15, 3)) - 0.5
+        inputs = rng.random((12, 15, 3)) - 0.5
         answers = (rng.random((15, 3)) < 0.5).astype(float)
         taught += (
-            learning.correction(rng.uniform(0.4, 0.6, (15, 3)), said, answers)
+            learning.correction(rng.uniform(0.4, 0.6, (15, 3)), inputs, answers)
             is not None
         )
     assert taught == 0

@@ -50,10 +50,10 @@ def small_panel(
         rows[0] = columns[0] = 0
         rows = np.unique(rows)
         columns = np.unique(columns)
-        own = sparse.csr_array(scores[np.ix_(rows, columns)])
+        matrix = sparse.csr_array(scores[np.ix_(rows, columns)])
         tables.append(
             ScoreTable(
-                f"m{k}", own, [f"i{i}" for i in rows], [f"l{j}" for j in columns]
+                f"m{k}", matrix, [f"i{i}" for i in rows], [f"l{j}" for j in columns]
             )
         )
     return Predictions.from_tables(tables)
@@ -118,7 +118,8 @@ def test_the_filter_finds_the_same_covariances(gaps):
     expected = raters.signals(*one.statistics_[:4])
     position = np.arange(12)
     raw = [
-        sum((own.T @ own).toarray() for own in rows) for rows in other.statistics_[:2]
+        sum((matrix.T @ matrix).toarray() for matrix in rows)
+        for rows in other.statistics_[:2]
     ]
     result = many_raters.signal(
         other.statistics_,
@@ -313,7 +314,8 @@ def test_an_instance_with_all_labels_says_nothing_of_which_go_together():
     parts = [values for values, _, _ in panel.apart()]
     parts[0] = sparse.vstack([parts[0], sparse.csr_array(np.ones((1, 3000)))]).tocsr()
     others = [
-        sparse.vstack([own, sparse.csr_array((1, 3000))]).tocsr() for own in parts[1:]
+        sparse.vstack([matrix, sparse.csr_array((1, 3000))]).tocsr()
+        for matrix in parts[1:]
     ]
     scores = mlc.mlcm_a(Predictions([parts[0], *others]))
     assert isinstance(scores, SparseScores)
@@ -339,19 +341,19 @@ def hostile(kind: str) -> Predictions:
         )
     if kind == "every label is named once":
         position = np.arange(l) % n, np.arange(l)
-        own = [
+        matrices = [
             sparse.csr_array(
                 (rng.random(1000), (position[0][k::3], position[1][k::3])), shape=(n, l)
             )
             for k in range(3)
         ]
-        return Predictions(own)
-    own = [
+        return Predictions(matrices)
+    matrices = [
         rng.integers(k * 1000, k * 1000 + 1000, (n, 5)) for k in range(3)
     ]  # no label in common
     return Predictions([
         sparse.csr_array((np.full(5 * n, 0.2), (np.repeat(np.arange(n), 5), item.ravel())), shape=(n, l))
-        for item in own
+        for item in matrices
     ])  # fmt: skip
 
 
@@ -377,19 +379,19 @@ def test_hostile_panels_are_answered(kind, name):
 )
 def test_labels_that_nobody_names_are_not_worked_on(name, step, monkeypatch):
     module, _, function = step.rpartition(".")
-    usual = getattr(import_module(module), function)
+    original = getattr(import_module(module), function)
     sizes = []
 
     def counted(first, *others):
         sizes.append(len(getattr(first, "labels", first)))
-        return usual(first, *others)
+        return original(first, *others)
 
     monkeypatch.setattr(step, counted)
     few = small_panel(3, gaps=False)
     parts = [values for values, _, _ in few.apart()]
     wide = [
-        sparse.csr_array((own.data, own.indices, own.indptr), shape=(30, 4000))
-        for own in parts
+        sparse.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(30, 4000))
+        for matrix in parts
     ]
     result = mlc.combine(Predictions(wide), method=name).scores
     assert (

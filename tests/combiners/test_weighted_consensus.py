@@ -263,7 +263,7 @@ def test_scores_are_brought_to_one_scale_unless_told_otherwise():
 
 def test_one_rater_alone_is_believed_to_the_letter():
     rng = np.random.default_rng(0)
-    for said in (rng.random((1, 50, 6)), rng.random((1, 50, 6)) < 0.3):
+    for scores in (rng.random((1, 50, 6)), rng.random((1, 50, 6)) < 0.3):
         np.testing.assert_allclose(
-            mlc.combine(said).scores, said[0], rtol=0, atol=1e-12
+            mlc.combine(scores).scores, scores[0], rtol=0, atol=1e-12
         )

@@ -27,20 +27,20 @@ def crowd(seed=0, m=6, n=60, l=4, silence=0.3, errors=0.15, graded=False):
 @pytest.mark.parametrize("graded", [False, True])
 def test_alpha_of_labels_is_krippendorffs(graded):
     scores = crowd(graded=graded)
-    found = mlc.agreement(scores)
-    for j, one in enumerate(found.labels):
-        said = np.where(np.isnan(scores[:, :, j]), np.nan, scores[:, :, j] >= 0.5)
+    result = mlc.agreement(scores)
+    for j, one in enumerate(result.labels):
+        votes = np.where(np.isnan(scores[:, :, j]), np.nan, scores[:, :, j] >= 0.5)
         expected = krippendorff.alpha(
-            reliability_data=said, level_of_measurement="nominal"
+            reliability_data=votes, level_of_measurement="nominal"
         )
         assert one.alpha.value == pytest.approx(expected, abs=1e-12)
-        assert one.instances == ((~np.isnan(said)).sum(axis=0) > 1).sum()
+        assert one.instances == ((~np.isnan(votes)).sum(axis=0) > 1).sum()
 
 
 def test_one_label_is_the_whole():
-    found = mlc.agreement(crowd(l=1))
-    assert found.alpha == found.labels[0].alpha
-    assert found.share == found.labels[0].share
+    result = mlc.agreement(crowd(l=1))
+    assert result.alpha == result.labels[0].alpha
+    assert result.share == result.labels[0].share
 
 
 def test_alpha_of_sets_is_nltks():
@@ -66,8 +66,8 @@ def test_masi_distances():
     sets = rng.random((20, 5)) < 0.5
     sets[:, 0] |= ~sets.any(axis=1)
     names = [set(np.flatnonzero(row).tolist()) for row in sets]
-    found = module.compute_masi_distances(sets)
-    assert np.allclose(found, [[masi_distance(a, b) for b in names] for a in names])
+    distances = module.compute_masi_distances(sets)
+    assert np.allclose(distances, [[masi_distance(a, b) for b in names] for a in names])
     assert module.compute_masi_distances(np.zeros((2, 3), dtype=bool)).tolist() == [
         [0, 0],
         [0, 0],
@@ -76,9 +76,9 @@ def test_masi_distances():
 
 def test_kappa_of_pairs_is_cohens_over_shared_items():
     scores = crowd(l=1)
-    found = mlc.agreement(scores)
-    assert len(found.pairs) == 15
-    for one in found.pairs:
+    result = mlc.agreement(scores)
+    assert len(result.pairs) == 15
+    for one in result.pairs:
         a, b = (scores[int(name.removeprefix("model_")), :, 0] for name in one.raters)
         shared = ~np.isnan(a) & ~np.isnan(b)
         assert one.instances == shared.sum()
@@ -101,30 +101,33 @@ def test_kappa_of_pairs_is_cohens_over_shared_items():
 def test_a_rater_stands_beside_each_of_the_others():
     scores = crowd(l=1)
     for k, one in enumerate(mlc.agreement(scores).raters):
-        own = []
+        ratings = []
         others = []
         for q in range(len(scores)):
             shared = (q != k) & ~np.isnan(scores[k, :, 0]) & ~np.isnan(scores[q, :, 0])
-            own += scores[k, shared, 0].tolist()
+            ratings += scores[k, shared, 0].tolist()
             others += scores[q, shared, 0].tolist()
         assert one.kappa.value == pytest.approx(
-            cohen_kappa_score(own, others), abs=1e-12
+            cohen_kappa_score(ratings, others), abs=1e-12
         )
-        assert one.share.value == pytest.approx(np.mean(np.equal(own, others)))
+        assert one.share.value == pytest.approx(np.mean(np.equal(ratings, others)))
 
 
 def test_who_only_knows_frequencies_scores_nothing():
     rng = np.random.default_rng(0)
-    found = mlc.agreement(rng.random((4, 2000, 3)) < [0.05, 0.3, 0.9])
-    for figure in (found.alpha, *(one.kappa for one in (*found.raters, *found.pairs))):
+    result = mlc.agreement(rng.random((4, 2000, 3)) < [0.05, 0.3, 0.9])
+    for figure in (
+        result.alpha,
+        *(one.kappa for one in (*result.raters, *result.pairs)),
+    ):
         assert abs(figure.value) < 0.05
         assert figure.low - 0.03 < 0 < figure.high + 0.03
 
 
 def test_intervals_are_those_of_a_bootstrap_that_reads_all_again():
     scores = crowd(seed=1, n=1000)
-    found = mlc.agreement(scores)
-    assert found.alpha.low < found.alpha.value < found.alpha.high
+    result = mlc.agreement(scores)
+    assert result.alpha.low < result.alpha.value < result.alpha.high
     rng = np.random.default_rng(5)
     again = []
     for _ in range(60):
@@ -138,10 +141,10 @@ def test_intervals_are_those_of_a_bootstrap_that_reads_all_again():
             ]
         )
     figures = (
-        found.alpha,
-        found.set_alpha,
-        found.raters[0].kappa,
-        found.pairs[0].kappa,
+        result.alpha,
+        result.set_alpha,
+        result.raters[0].kappa,
+        result.pairs[0].kappa,
     )
     width = [(figure.high - figure.low) / 2 / 1.96 for figure in figures]
     assert width == pytest.approx(
@@ -152,10 +155,10 @@ def test_intervals_are_those_of_a_bootstrap_that_reads_all_again():
 def test_a_sparse_crowd_is_the_same_as_silence():
     scores = crowd(m=5, n=40)
     tables = {}
-    for k, own in enumerate(np.nan_to_num(scores)):
+    for k, matrix in enumerate(np.nan_to_num(scores)):
         rows = np.flatnonzero(~np.isnan(scores[k]).all(axis=1))
-        scores[k, rows] = own[rows]
-        tables[f"model_{k}"] = (sparse.csr_array(own[rows]), rows)
+        scores[k, rows] = matrix[rows]
+        tables[f"model_{k}"] = (sparse.csr_array(matrix[rows]), rows)
     from mlconsensus.predictions.score_tables import ScoreTable
 
     panel = mlc.Predictions.from_tables(
@@ -168,10 +171,10 @@ def test_a_sparse_crowd_is_the_same_as_silence():
 
 
 def test_nothing_to_differ_about():
-    found = mlc.agreement([[[1, 0], [1, 1]], [[1, 0], [1, 1]]])
-    assert np.isnan(found.labels[0].alpha.value)
-    assert found.labels[1].alpha.value == found.alpha.value == 1
-    assert "–" in found.to_text()
+    result = mlc.agreement([[[1, 0], [1, 1]], [[1, 0], [1, 1]]])
+    assert np.isnan(result.labels[0].alpha.value)
+    assert result.labels[1].alpha.value == result.alpha.value == 1
+    assert "–" in result.to_text()
     with pytest.raises(
         mlc.InputError, match="agreement: found one rater, expected at least two"
     ):
@@ -179,10 +182,10 @@ def test_nothing_to_differ_about():
 
 
 def test_raters_that_never_meet():
-    found = mlc.agreement(
+    result = mlc.agreement(
         [[[1.0], [np.nan], [0]], [[np.nan], [0.0], [1]], [[np.nan], [1.0], [np.nan]]]
     )
-    assert [one.raters for one in found.pairs] == [
+    assert [one.raters for one in result.pairs] == [
         ("model_0", "model_1"),
         ("model_1", "model_2"),
     ]
@@ -190,29 +193,29 @@ def test_raters_that_never_meet():
 
 @pytest.mark.parametrize("instances", [1, 3])
 def test_nobody_said_anything(instances):
-    found = mlc.agreement(np.full((2, instances, 2), np.nan))
-    assert found.pairs == ()
-    assert found.instances == 0
+    result = mlc.agreement(np.full((2, instances, 2), np.nan))
+    assert result.pairs == ()
+    assert result.instances == 0
     assert np.isnan(
         [
-            found.alpha.value,
-            found.set_alpha.value,
-            found.share.value,
-            found.raters[0].kappa.value,
+            result.alpha.value,
+            result.set_alpha.value,
+            result.share.value,
+            result.raters[0].kappa.value,
         ]
     ).all()
-    assert "–" in found.to_text()
+    assert "–" in result.to_text()
 
 
 def test_large_panels_are_looked_at_in_part(monkeypatch):
     scores = crowd(seed=1, n=400)
-    whole = mlc.agreement(scores)
+    complete = mlc.agreement(scores)
     monkeypatch.setattr(module, "_MOST_COMPARISONS", 20_000)
     monkeypatch.setattr(module, "_MOST_SETS", 15)
     monkeypatch.setattr(module, "_AT_ONCE", 1)
     part = mlc.agreement(scores)
-    assert part.instances < whole.instances
-    assert part.alpha.value == pytest.approx(whole.alpha.value, abs=0.1)
+    assert part.instances < complete.instances
+    assert part.alpha.value == pytest.approx(complete.alpha.value, abs=0.1)
 
 
 def test_pairs_that_share_few_instances_come_last():
@@ -221,10 +224,10 @@ def test_pairs_that_share_few_instances_come_last():
         np.nan
     )  # it shares five instances with the others, and says the opposite
     scores[3, :5] = 1 - (scores[0, :5] >= 0.5)
-    found = mlc.agreement(
+    result = mlc.agreement(
         mlc.Predictions(scores, models=["ann", "bob", "carl", "dora"])
     )
-    lines = found.to_text().split("\n\n")[-1].splitlines()[1:]
+    lines = result.to_text().split("\n\n")[-1].splitlines()[1:]
     assert ["dora" in line for line in lines] == [False] * 3 + [True] * 3
     few = mlc.agreement(
         mlc.Predictions(scores[:, :9], models=["ann", "bob", "carl", "dora"])
@@ -238,8 +241,8 @@ def test_few_instances_have_no_interval():
     """Two shared instances, drawn anew, are at most two: their interval would be short, or no wider than 0."""
     scores = crowd(m=4, n=30, silence=0)
     scores[3, 9:] = np.nan
-    found = mlc.agreement(scores)
-    for pair in found.pairs:
+    result = mlc.agreement(scores)
+    for pair in result.pairs:
         few = "model_3" in pair.raters
         assert pair.instances == (9 if few else 30)
         assert (
@@ -247,9 +250,9 @@ def test_few_instances_have_no_interval():
             == [few] * 3
         )
         assert not np.isnan(pair.kappa.value)
-    assert np.isnan(found.raters[3].kappa.low)
+    assert np.isnan(result.raters[3].kappa.low)
     assert not np.isnan(
-        [found.alpha.low, found.set_alpha.low, found.labels[0].alpha.low]
+        [result.alpha.low, result.set_alpha.low, result.labels[0].alpha.low]
     ).any()
     few = mlc.agreement(scores[:, :9])
     assert np.isnan([few.alpha.low, few.set_alpha.low, few.labels[0].alpha.low]).all()
@@ -264,9 +267,9 @@ def test_what_is_looked_at_of_a_large_panel_is_said(monkeypatch):
     scores = crowd(n=90, silence=0.0)
     assert "looked at" not in mlc.agreement(scores).to_text()
     monkeypatch.setattr(module, "_MOST_COMPARISONS", 6 * 6 * 90 * 4 // 3)
-    found = mlc.agreement(scores)
-    assert found.note == "Of 90 instances, 30 are looked at."
-    assert found.to_text().splitlines()[:2] == [
+    result = mlc.agreement(scores)
+    assert result.note == "Of 90 instances, 30 are looked at."
+    assert result.to_text().splitlines()[:2] == [
         "6 raters, 30 instances that two or more have seen",
-        found.note,
+        result.note,
     ]

@@ -22,47 +22,47 @@ def test_random_inverted_and_copied_models_are_named(four):
     rng = np.random.default_rng(1)
     at_random = rng.permuted(four[0], axis=0)
     copied = np.where(rng.random(four[1].shape) < 0.002, 1 - four[1], four[1])
-    found = mlc.combine(
+    diagnostics = mlc.combine(
         _panel([*four, at_random, 1 - four[2], copied])
     ).diagnostics.panel
-    assert [(one.kind, one.raters) for one in found.suspects] == [
+    assert [(one.kind, one.raters) for one in diagnostics.suspects] == [
         ("random", ("m4",)),
         ("inverted", ("m5",)),
         ("copy", ("m1", "m6")),
     ]
-    assert found.reliability[4] == pytest.approx(0, abs=0.05)
-    assert [said.split(":")[0] for said in found.warnings()][:2] == [
+    assert diagnostics.reliability[4] == pytest.approx(0, abs=0.05)
+    assert [warning.split(":")[0] for warning in diagnostics.warnings()][:2] == [
         "m4 answers as if at random",
         "m5 says the opposite of the others",
     ]
-    assert found.warnings()[2].startswith("m6 answers as m1 does in 9")
+    assert diagnostics.warnings()[2].startswith("m6 answers as m1 does in 9")
     either = (four[1] + copied > 0).sum()
     both = (four[1] * copied).sum()
     assert (
         f"{both / either:.1%} of {either:,} cells where either says yes (2,000 shared instances)"
-        in found.warnings()[2]
+        in diagnostics.warnings()[2]
     )
 
 
 def test_sound_models_are_left_in_peace(four):
-    found = mlc.combine(_panel(four)).diagnostics.panel
-    assert not found.suspects
-    assert (found.reliability > 0.5).all()
+    diagnostics = mlc.combine(_panel(four)).diagnostics.panel
+    assert not diagnostics.suspects
+    assert (diagnostics.reliability > 0.5).all()
 
 
 def test_agreement_is_the_correlation_over_all_labels(four):
-    found = mlc.combine(_panel(four)).diagnostics.panel
+    diagnostics = mlc.combine(_panel(four)).diagnostics.panel
     centred = four - four.mean(axis=1, keepdims=True)
     expected = np.corrcoef(centred.reshape(4, -1))
-    np.testing.assert_allclose(found.agreement, expected, atol=1e-10)
+    np.testing.assert_allclose(diagnostics.agreement, expected, atol=1e-10)
 
 
 def test_dispute_is_how_often_two_models_differ(four):
-    found = mlc.combine(_panel(four)).diagnostics.panel
+    diagnostics = mlc.combine(_panel(four)).diagnostics.panel
     pairs = [(k, q) for k in range(4) for q in range(4) if k != q]
     expected = np.mean([(four[k] != four[q]).mean(axis=0) for k, q in pairs], axis=0)
-    np.testing.assert_allclose(found.dispute, expected, atol=1e-10)
-    assert found.most_disputed(1)[0][1] == pytest.approx(expected.max())
+    np.testing.assert_allclose(diagnostics.dispute, expected, atol=1e-10)
+    assert diagnostics.most_disputed(1)[0][1] == pytest.approx(expected.max())
 
 
 def test_departure_from_voting(four):
@@ -82,26 +82,26 @@ def test_intervals_hold_every_leave_one_out_score(four):
 
 @given(scores=panels())
 def test_always_finite(scores):
-    found = mlc.combine(scores).diagnostics
-    panel = found.panel
+    diagnostics = mlc.combine(scores).diagnostics
+    panel = diagnostics.panel
     for figures in (
         panel.agreement,
         panel.reliability,
         panel.dispute,
-        found.moved,
-        [found.voices.estimate, found.voices.low, found.voices.high],
+        diagnostics.moved,
+        [diagnostics.voices.estimate, diagnostics.voices.low, diagnostics.voices.high],
     ):
         assert np.isfinite(figures).all()
     assert (panel.dispute >= -1e-12).all()
     assert (
         1
-        <= found.voices.low
-        <= found.voices.estimate
-        <= found.voices.high
+        <= diagnostics.voices.low
+        <= diagnostics.voices.estimate
+        <= diagnostics.voices.high
         <= len(scores)
     )
-    assert not found.suspects  # nine instances prove nothing
-    assert str(found)
+    assert not diagnostics.suspects  # nine instances prove nothing
+    assert str(diagnostics)
 
 
 @pytest.mark.parametrize("name", DEGENERATE)
@@ -114,12 +114,12 @@ def test_degenerate_panels(name):
 def test_pairs_that_never_met_do_not_lower_the_mean_agreement():
     """Of 60 workers three look at each item: most pairs share none, and those that do agree."""
     panel, _ = mlc.datasets.make_panel(400, 8, 60, quality=0.9, random_state=0)
-    said = panel.to_array()
+    scores = panel.to_array()
     rng = np.random.default_rng(0)
-    said[rng.random((60, 400)).argsort(axis=0).argsort(axis=0) >= 3] = np.nan
-    found = mlc.combine(said).diagnostics.panel
-    assert (found.shared == 0).mean() > 0.2
-    assert found.mean_agreement == pytest.approx(
+    scores[rng.random((60, 400)).argsort(axis=0).argsort(axis=0) >= 3] = np.nan
+    diagnostics = mlc.combine(scores).diagnostics.panel
+    assert (diagnostics.shared == 0).mean() > 0.2
+    assert diagnostics.mean_agreement == pytest.approx(
         mlc.combine(panel).diagnostics.panel.mean_agreement, abs=0.1
     )
 

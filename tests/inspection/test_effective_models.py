@@ -17,23 +17,23 @@ def _raters(m, error, seed, n=500, l=6):
 
 @pytest.mark.parametrize("m", [4, 7, 12])
 def test_independent_raters_are_as_many_as_they_are(m):
-    found = examine(mlc.Predictions(_raters(m, 0.1, seed=m))).voices
-    assert found.estimate > 0.95 * m
-    assert found.high == pytest.approx(m, rel=0.02)
+    result = examine(mlc.Predictions(_raters(m, 0.1, seed=m))).voices
+    assert result.estimate > 0.95 * m
+    assert result.high == pytest.approx(m, rel=0.02)
 
 
 def test_copies_of_one_rater_are_one():
-    found = examine(
+    result = examine(
         mlc.Predictions(np.repeat(_raters(1, 0.1, seed=0), 6, axis=0))
     ).voices
-    assert found.estimate == pytest.approx(1)
+    assert result.estimate == pytest.approx(1)
 
 
 def test_two_families_of_copies_are_two():
-    found = examine(
+    result = examine(
         mlc.Predictions(np.repeat(_raters(2, 0.1, seed=1), 5, axis=0))
     ).voices
-    assert found.estimate == pytest.approx(2, abs=0.15)
+    assert result.estimate == pytest.approx(2, abs=0.15)
 
 
 def test_intervals_hold_the_known_number():
@@ -43,23 +43,23 @@ def test_intervals_hold_the_known_number():
     (docs/diagnostics.md).
     """
     m = 10
-    known = 10 / (1 + 9 / 41)
+    true_number = 10 / (1 + 9 / 41)
     held = 0
     for seed in range(100):
         hard = np.random.default_rng(1000 + seed).beta(2, 38, (300, 4))
-        found = estimate_effective_models(
+        result = estimate_effective_models(
             m,
             compute_pairwise_statistics(
                 make_annotations(mlc.Predictions(_raters(m, hard, seed, 300, 4)))
             ).departures,
         )
-        held += found.low <= known <= found.high
+        held += result.low <= true_number <= result.high
     assert held >= 88
 
 
 def test_too_few_raters_to_tell():
-    found = examine(mlc.Predictions(_raters(3, 0.1, seed=0))).voices
-    assert (found.low, found.high) == (1, 3)
+    result = examine(mlc.Predictions(_raters(3, 0.1, seed=0))).voices
+    assert (result.low, result.high) == (1, 3)
 
 
 def test_an_interval_has_a_width_where_copies_set_the_number():
@@ -68,27 +68,29 @@ def test_an_interval_has_a_width_where_copies_set_the_number():
     scores[np.random.default_rng(1).random((60, 2000)) > 0.1] = np.nan
     scores[1] = scores[0]
     panel = mlc.Predictions(scores)
-    found = examine(panel)
-    assert [(one.kind, one.raters) for one in found.suspects] == [
+    result = examine(panel)
+    assert [(one.kind, one.raters) for one in result.suspects] == [
         ("copy", ("model_0", "model_1"))
     ]
-    known = 60 / (1 + 59 / 1770)  # one pair of 1,770 errs together, the others do not
-    assert found.voices.low < known - 1
-    assert found.voices.high == pytest.approx(known)
+    true_number = 60 / (
+        1 + 59 / 1770
+    )  # one pair of 1,770 errs together, the others do not
+    assert result.voices.low < true_number - 1
+    assert result.voices.high == pytest.approx(true_number)
 
 
 def test_an_interval_from_one_voice_to_nearly_all_is_not_told():
     """Sixty of whom no two meet could be one voice or any number, but for two that are known to be copies."""
-    found = estimate_effective_models(60, np.zeros((10, 4, 2, 6)), copied=1 / 1770)
-    assert (found.low, found.sentence) == (1, "")
-    assert 57 < found.high < 60
+    wide = estimate_effective_models(60, np.zeros((10, 4, 2, 6)), copied=1 / 1770)
+    assert (wide.low, wide.sentence) == (1, "")
+    assert 57 < wide.high < 60
     two = mlc.combine([[[1, 0]], [[1, 0]]])
     for text in (two.report().to_text(), two.report().to_html(), str(two.diagnostics)):
         assert "independent models" not in text
-    known = estimate_effective_models(
+    narrow = estimate_effective_models(
         60,
         compute_pairwise_statistics(
             make_annotations(mlc.Predictions(_raters(60, 0.1, 0, 400)))
         ).departures,
     )
-    assert known.sentence.startswith("60 models are worth at most ")
+    assert narrow.sentence.startswith("60 models are worth at most ")

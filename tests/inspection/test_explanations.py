@@ -52,11 +52,11 @@ def assert_sums_to(why, score):
         )
         assert to_score(added) == pytest.approx(score, abs=1e-10)
         assert to_score(why.total) == pytest.approx(score, abs=1e-10)
-        found = json.loads(json.dumps(why.to_dict(), allow_nan=False))
-        if found["baseline"] is not None:
-            listed = sum(part["contribution"] for part in found["parts"])
+        data = json.loads(json.dumps(why.to_dict(), allow_nan=False))
+        if data["baseline"] is not None:
+            listed = sum(part["contribution"] for part in data["parts"])
             assert to_score(
-                found["baseline"] + listed + found["remainder"]
+                data["baseline"] + listed + data["remainder"]
             ) == pytest.approx(score, abs=1e-10)
 
 
@@ -302,11 +302,15 @@ def test_parts_are_the_terms_of_the_equations(combiner, literal):
     scores[0, 2, 1] = scores[1, 4, 3] = scores[2, 4, 3] = NAN
     fitted = combiner.fit(scores)
     for i, label in cells(scores):
-        found = mlc.explain(fitted, scores, i, label)
+        explanation = mlc.explain(fitted, scores, i, label)
         np.testing.assert_allclose(
-            found.contributions, literal(scores, i, label), rtol=0, atol=1e-10
+            explanation.contributions, literal(scores, i, label), rtol=0, atol=1e-10
         )
-        assert (found.baseline, found.remainder, found.scale) == (0.0, 0.0, "score")
+        assert (explanation.baseline, explanation.remainder, explanation.scale) == (
+            0.0,
+            0.0,
+            "score",
+        )
 
 
 def test_dawid_skene_adds_log_likelihood_ratios():
@@ -324,7 +328,7 @@ def test_dawid_skene_adds_log_likelihood_ratios():
     posterior = fitted.transform(scores)[:, 0]
     why = mlc.explain(fitted, scores, 0, 0)
     assert why.scale == "log-odds"
-    known = ~np.isnan(scores[0, :, 0])
+    is_present = ~np.isnan(scores[0, :, 0])
     for k in range(2):
         yes = scores[k, :, 0] == 1
         if yes[0]:
@@ -333,7 +337,7 @@ def test_dawid_skene_adds_log_likelihood_ratios():
             says = ~yes
         # At the maximum, rates are those of the posterior; EM stops a little before it.
         ratio = (
-            (posterior * says)[known].sum()
+            (posterior * says)[is_present].sum()
             / posterior.sum()
             / (((1 - posterior) * says).sum() / (1 - posterior).sum())
         )

@@ -90,8 +90,8 @@ def test_the_only_yes_comes_first_and_who_never_saw_the_instance_has_no_part():
     ]  # whatever it sees, so that nobody who learns from agreement listens to it
     scores[:, 0] = NAN
     scores[:6, 0] = [[1, 0, 0, 0], *[[0, 1, 0, 0]] * 4, [NAN, 1, 0, 0]]
-    found = mlc.combine(scores, method="filter")
-    why = found.explain(0, 0)
+    consensus = mlc.combine(scores, method="filter")
+    why = consensus.explain(0, 0)
     assert (why.parts[0].model, why.parts[0].said, why.vote) == ("model_0", 1.0, 0.2)
     assert abs(why.parts[0].contribution) < abs(why.parts[1].contribution)
     assert {part.model for part in why.parts} == {f"model_{k}" for k in range(6)}
@@ -108,12 +108,12 @@ def test_a_consensus_says_whether_the_label_is_in_the_label_set(many):
     panel = mlc.Predictions(
         [[[1, 0, 0]], [[1, 1, 0]], [[1, 1, 0]]], labels=list("xyz"), instances=["i"]
     )
-    found = mlc.combine(panel.as_block(many=many), method="filter")
-    (chosen,) = found.label_sets()
+    consensus = mlc.combine(panel.as_block(many=many), method="filter")
+    (chosen,) = consensus.label_sets()
     assert "x" in chosen
     assert "z" not in chosen
     for label in "xyz":
-        why = found.explain("i", label)
+        why = consensus.explain("i", label)
         assert why.in_label_set is why.to_dict()["in_label_set"] is (label in chosen)
         assert (
             why.to_text()
@@ -124,7 +124,7 @@ def test_a_consensus_says_whether_the_label_is_in_the_label_set(many):
                 else " by voting; not in the label set"
             )
         )
-    assert mlc.explain(found.combiner, panel, "i", "x").in_label_set is None
+    assert mlc.explain(consensus.combiner, panel, "i", "x").in_label_set is None
 
 
 def test_plain_voting_knows_no_weights():

@@ -35,21 +35,21 @@ def test_hardly_anybody_is_accused_in_200_panels_without_suspects():
 
 
 def test_suspects_are_found_in_200_panels_with_one():
-    found = Counter()
+    n_detected = Counter()
     falsely = Counter()
     for name in SPARSE + DENSE:
         for seed in range(25):
             what = simulate.PLANTED[seed % 4]
             false, hit = simulate.trial(simulate.KINDS[name], what, 5000 + seed)
             falsely["experts" in name] += false.total()
-            found[name in DENSE and name[0] != "4", what] += hit
-    assert falsely[False] <= 0.01 * found.total()
+            n_detected[name in DENSE and name[0] != "4", what] += hit
+    assert falsely[False] <= 0.01 * n_detected.total()
     assert (
         falsely[True] <= 2
     )  # two experts beside raters that err together look a little like copies
     of_each = {
-        what: sum(seed % 4 == at for seed in range(25))
-        for at, what in enumerate(simulate.PLANTED)
+        what: sum(seed % 4 == position for seed in range(25))
+        for position, what in enumerate(simulate.PLANTED)
     }
     for what, least in (
         ("copy", 1.0),
@@ -57,12 +57,12 @@ def test_suspects_are_found_in_200_panels_with_one():
         ("random", 0.9),
         ("inverted", 1.0),
     ):
-        assert found[True, what] >= least * 5 * of_each[what]
+        assert n_detected[True, what] >= least * 5 * of_each[what]
     for what in (
         "random",
         "inverted",
     ):  # also among 20 annotators, in batches and of four models
-        assert found[False, what] >= 0.8 * 3 * of_each[what]
+        assert n_detected[False, what] >= 0.8 * 3 * of_each[what]
 
 
 def test_a_suspect_shows_the_evidence():
@@ -75,8 +75,8 @@ def test_a_suspect_shows_the_evidence():
     assert suspect.low <= 0 <= suspect.high < 0.6 * suspect.expected
     assert suspect.p_value <= suspect.q_value <= 0.01
     centred = honest - honest.mean(axis=1, keepdims=True)
-    own = np.corrcoef(centred.reshape(10, -1))[9, :9].mean()
-    assert suspect.statistic == pytest.approx(own, abs=0.01)
+    correlation = np.corrcoef(centred.reshape(10, -1))[9, :9].mean()
+    assert suspect.statistic == pytest.approx(correlation, abs=0.01)
 
 
 def test_a_weak_rater_is_not_a_random_one():
@@ -114,21 +114,21 @@ def test_sign_and_order_do_not_matter():
 @pytest.mark.parametrize("answer", [1.0, 0.0, 0.3])
 def test_a_rater_whose_answers_never_vary_is_named(answer):
     panel, _ = mlc.datasets.make_panel(300, 8, 6, random_state=0)
-    said = panel.to_array()
-    said[2] = answer
-    (found,) = examine(mlc.Predictions(said)).suspects
-    assert (found.kind, found.raters) == ("random", ("model_2",))
-    assert found.sentence.startswith(
+    scores = panel.to_array()
+    scores[2] = answer
+    (suspect,) = examine(mlc.Predictions(scores)).suspects
+    assert (suspect.kind, suspect.raters) == ("random", ("model_2",))
+    assert suspect.sentence.startswith(
         f"model_2 says yes to {8 if answer == 1 else 0} of 8 labels, whatever the instance"
     )
-    assert found.q_value < 0.01
+    assert suspect.q_value < 0.01
 
 
 def test_answers_that_hardly_anybody_varies_accuse_nobody():
-    said = np.zeros((4, 40, 5))
-    said[:, :, 0] = 1.0
-    said[3, 3, 2] = 1.0
-    assert not examine(mlc.Predictions(said)).suspects
+    scores = np.zeros((4, 40, 5))
+    scores[:, :, 0] = 1.0
+    scores[3, 3, 2] = 1.0
+    assert not examine(mlc.Predictions(scores)).suspects
 
 
 @pytest.mark.parametrize(
@@ -138,10 +138,10 @@ def test_scores_near_to_decisions_do_not_make_copies_of_those_who_agree_on_a_few
     n, named
 ):
     """Three that say the same of few instances may all be right, whatever a fourth that gives scores says."""
-    said = np.zeros((4, n, 2))
-    said[:, np.arange(n), np.arange(n) % 2] = 1
-    said[3] = 0.98 * said[3] + 0.01 * np.random.default_rng(0).random((n, 2))
+    scores = np.zeros((4, n, 2))
+    scores[:, np.arange(n), np.arange(n) % 2] = 1
+    scores[3] = 0.98 * scores[3] + 0.01 * np.random.default_rng(0).random((n, 2))
     assert (
-        any(one.kind == "copy" for one in examine(mlc.Predictions(said)).suspects)
+        any(one.kind == "copy" for one in examine(mlc.Predictions(scores)).suspects)
         == named
     )

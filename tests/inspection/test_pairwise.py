@@ -20,33 +20,33 @@ from panels import panels
 
 @given(scores=panels())
 def test_sums_are_those_of_plain_loops(scores):
-    found = compute_pairwise_statistics(make_annotations(mlc.Predictions(scores)))
+    result = compute_pairwise_statistics(make_annotations(mlc.Predictions(scores)))
     m, n, _ = scores.shape
-    said = ~np.isnan(scores)
-    a = np.where(said, scores, 0)
-    mean = a.sum(axis=1) / np.maximum(said.sum(axis=1), 1)
-    x = np.where(said, a - mean[:, None], 0)
+    is_present = ~np.isnan(scores)
+    a = np.where(is_present, scores, 0)
+    mean = a.sum(axis=1) / np.maximum(is_present.sum(axis=1), 1)
+    x = np.where(is_present, a - mean[:, None], 0)
     with_others = np.zeros(m)
     pairs = {
         name: np.zeros((m, m))
         for name in ("products", "squares", "cells", "instances", "spread")
     }
     for i in range(n):
-        speakers = [k for k in range(m) if said[k, i].any()]
+        speakers = [k for k in range(m) if is_present[k, i].any()]
         if len(speakers) < 2:
             continue
         for k in speakers:
             with_others[k] += sum(x[k, i] @ x[q, i] for q in speakers if q != k) ** 2
         for k, q in product(speakers, speakers):
-            both = said[k, i] & said[q, i]
+            both = is_present[k, i] & is_present[q, i]
             pairs["products"][k, q] += x[k, i] @ x[q, i]
             pairs["squares"][k, q] += (x[k, i, both] ** 2).sum()
             pairs["cells"][k, q] += both.sum()
             pairs["instances"][k, q] += both.any()
             pairs["spread"][k, q] += ((x[k, i, both] - x[q, i, both]) ** 2).sum() ** 2
     for name, expected in pairs.items():
-        np.testing.assert_allclose(getattr(found, name), expected, atol=1e-10)
-    np.testing.assert_allclose(found.with_others, with_others, atol=1e-10)
+        np.testing.assert_allclose(getattr(result, name), expected, atol=1e-10)
+    np.testing.assert_allclose(result.with_others, with_others, atol=1e-10)
 
 
 def test_departures_are_counted_from_the_majority():
@@ -77,16 +77,16 @@ def test_reliabilities_multiply_to_agreement():
     rng = np.random.default_rng(0)
     true = np.array([0.9, 0.7, 0.5, 0.3, -0.6])
     signal = rng.normal(size=(4000, 5))
-    own = rng.normal(size=(5, 4000, 5))
-    seen = true[:, None, None] * signal + np.sqrt(1 - true**2)[:, None, None] * own
-    found = estimate_reliability(
+    noise = rng.normal(size=(5, 4000, 5))
+    seen = true[:, None, None] * signal + np.sqrt(1 - true**2)[:, None, None] * noise
+    result = estimate_reliability(
         compute_pairwise_statistics(
             make_annotations(mlc.Predictions(1 / (1 + np.exp(-0.2 * seen))))
         )
     )
-    np.testing.assert_allclose(found.of_each, true, atol=0.03)
+    np.testing.assert_allclose(result.of_each, true, atol=0.03)
     np.testing.assert_allclose(
-        found.without[~np.eye(5, dtype=bool)], np.repeat(true, 4), atol=0.06
+        result.without[~np.eye(5, dtype=bool)], np.repeat(true, 4), atol=0.06
     )
 
 
@@ -101,9 +101,9 @@ def test_steps_add_up(monkeypatch, at_once):
     rng = np.random.default_rng(0)
     scores = rng.random((4, 60, 3))
     scores[rng.random((4, 60)) < 0.3] = np.nan
-    said = make_annotations(mlc.Predictions(scores))
-    whole = compute_pairwise_statistics(said)
+    annotations = make_annotations(mlc.Predictions(scores))
+    whole = compute_pairwise_statistics(annotations)
     monkeypatch.setattr(pairwise, "_AT_ONCE", at_once)
-    in_steps = compute_pairwise_statistics(said)
+    in_steps = compute_pairwise_statistics(annotations)
     for one, other in zip(astuple(whole), astuple(in_steps), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-10)

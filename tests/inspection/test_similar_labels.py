@@ -38,8 +38,8 @@ def test_names_of_two_labels(pair: tuple[str, str]) -> None:
 
 
 def test_what_a_name_stands_for_stands_for_itself() -> None:
-    found = similar_labels({"colour": 3, "color": 2, "colors": 1})
-    assert {alias.stands_for for alias in found}.isdisjoint(
-        alias.name for alias in found
+    aliases = similar_labels({"colour": 3, "color": 2, "colors": 1})
+    assert {alias.stands_for for alias in aliases}.isdisjoint(
+        alias.name for alias in aliases
     )
     assert similar_labels({}) == []

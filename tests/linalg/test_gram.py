@@ -51,8 +51,8 @@ def test_shape_is_how_it_is_seen():
 
 
 def test_arrays_and_nothing_can_be_added():
-    own = Gram.of(ROWS[:2])
+    gram = Gram.of(ROWS[:2])
     inputs = np.eye(5)
-    for total in (own + inputs, as_gram(inputs) + own):
+    for total in (gram + inputs, as_gram(inputs) + gram):
         np.testing.assert_allclose(np.asarray(total), ROWS[:2].T @ ROWS[:2] + np.eye(5))
-    assert own + 0 is own
+    assert gram + 0 is gram

@@ -107,7 +107,7 @@ def test_a_walk_that_takes_many_steps_is_followed_to_its_end(monkeypatch):
     anchors = np.full(v, 1e-4)
     held = np.eye(v)[:, :2]
     monkeypatch.setattr(threads._bound, "limits", threads.ResourceLimits(memory=0))
-    kept = Gram.of(rows)
-    assert kept.rows is not None
-    found = random_walk.solve_system(kept, anchors, held.copy())
-    np.testing.assert_allclose(found, literal(rows, anchors, held), rtol=1e-6)
+    gram = Gram.of(rows)
+    assert gram.rows is not None
+    solution = random_walk.solve_system(gram, anchors, held.copy())
+    np.testing.assert_allclose(solution, literal(rows, anchors, held), rtol=1e-6)

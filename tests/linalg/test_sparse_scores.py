@@ -53,14 +53,14 @@ def test_the_kth_best_of_rows_of_all_sizes(seed, k):
     rows = [np.sort(scores[a:b])[::-1] for a, b in pairwise(starts)]
     expected = [row[k - 1] if len(row) > k else -np.inf for row in rows]
     subsample_for_diagnostics = []
-    usual = np.partition
+    partition = np.partition
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr(
             np,
             "partition",
             lambda table, *more, **how: (
                 subsample_for_diagnostics.append(table.size),
-                usual(table, *more, **how),
+                partition(table, *more, **how),
             )[1],
         )
         np.testing.assert_array_equal(
@@ -79,9 +79,11 @@ def test_tables_that_do_not_fit_are_refused(monkeypatch):
 
 @settings(max_examples=30, deadline=None)
 @given(
-    seed=st.integers(0, 10**6), head=st.integers(2, 40), kept=st.sampled_from([3, 100])
+    seed=st.integers(0, 10**6),
+    head=st.integers(2, 40),
+    n_kept=st.sampled_from([3, 100]),
 )
-def test_the_map_is_within_its_bound(seed, head, kept):
+def test_the_map_is_within_its_bound(seed, head, n_kept):
     rng = np.random.default_rng(seed)
     l = 40
     rows = sparse.csr_array(
@@ -91,7 +93,7 @@ def test_the_map_is_within_its_bound(seed, head, kept):
     exact = K.toarray() @ np.linalg.inv(np.eye(l) + K.toarray())
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr(
-            label_map, "KEPT", kept
+            label_map, "KEPT", n_kept
         )  # how many others a label of the tail brings up
         result = label_map.shrunk(
             np.arange(l),
@@ -117,20 +119,24 @@ def test_rows_are_multiplied_where_it_matters(seed, head):
         changed.setattr(label_map, "HEAD", head)
         changed.setattr(label_map, "EXACT", head)
         order, h = label_map.head_first(rows.sum(axis=0))
-    with_all = np.concatenate([own for _, own in label_map.with_head(rows, order, h)])
+    with_all = np.concatenate(
+        [block for _, block in label_map.with_head(rows, order, h)]
+    )
     pieces = [*label_map.among_tail(order, h, rows)]
     complete = (rows.T @ rows).toarray()[np.ix_(order, order)]
     np.testing.assert_allclose(with_all, complete[:h])
-    tail = [(subset, own) for subset, (own,) in pieces]
+    tail = [(subset, block) for subset, (block,) in pieces]
     assert all(
-        np.allclose(own.toarray(), complete[h:, h:][subset]) for subset, own in tail
+        np.allclose(block.toarray(), complete[h:, h:][subset]) for subset, block in tail
     )
-    assert sum(own.shape[0] for _, own in tail) == len(order) - h
+    assert sum(block.shape[0] for _, block in tail) == len(order) - h
     scales = {"before": rng.random(len(order)), "after": rng.random(len(order))}
     result = label_map.shrunk(order, with_all, complete.diagonal()[h:], tail)._replace(
         **scales
     )
-    moved = result.applied(rows[:, order], np.zeros(12), lambda own, _: own).toarray()
+    moved = result.applied(
+        rows[:, order], np.zeros(12), lambda block, _: block
+    ).toarray()
     dense = np.stack([result.column(label, 12) for label in range(12)], axis=1)
     position = (rows.toarray() > 0) | (np.arange(12) == order[:h, None]).any(axis=0)
     np.testing.assert_allclose(

@@ -24,7 +24,8 @@ def test_an_answer_never_judges_what_was_fitted_with_it(answered):
     other = gold.copy()
     other[7] = 1 - other[7]
     before, after = (
-        cross_fit(mlc.MLCMr(), panel.with_gold(known)) for known in (gold, other)
+        cross_fit(mlc.MLCMr(), panel.with_gold(gold_labels))
+        for gold_labels in (gold, other)
     )
     np.testing.assert_array_equal(before[7], after[7])
 
@@ -39,9 +40,9 @@ def test_without_answers_it_is_the_plain_fit(answered):
 def test_one_answered_instance_is_enough(answered):
     panel, truth, _ = answered
     one = np.where(np.arange(len(truth))[:, None] < 1, truth, np.nan)
-    found = mlc.compare(panel, one, "random", METHODS)
-    assert found.n_gold == 1
-    assert "Elsewhere 1 instance cannot tell." in found.sentence
+    result = mlc.compare(panel, one, "random", METHODS)
+    assert result.n_gold == 1
+    assert "Elsewhere 1 instance cannot tell." in result.sentence
 
 
 def test_it_says_whose_the_figures_are(answered):
@@ -67,9 +68,9 @@ def test_probabilities_come_from_the_column(answered):
     frame = pd.DataFrame(
         gold[:40], index=panel.instances[:40], columns=panel.labels
     ).assign(**{CHANCE: 0.2})
-    chance, said = find_inclusion_probabilities(frame, None, gold, panel.instances)
+    chance, note = find_inclusion_probabilities(frame, None, gold, panel.instances)
     assert set(chance[:40]) == {0.2}
-    assert "with the probabilities in the file" in said
+    assert "with the probabilities in the file" in note
     assert (
         mlc.compare(panel, frame, None, METHODS).figures
         == mlc.compare(panel, gold, "random", METHODS).figures
@@ -93,10 +94,10 @@ def test_a_rater_that_is_worth_its_price_is_missed_and_a_random_one_is_not():
         models=["good", *"abc", "dice"],
     )
     gold = np.where(np.arange(500)[:, None] < 100, truth, np.nan)
-    found = mlc.leave_out(panel, gold, "random", mlc.MajorityVote())
-    assert found.gains["without good"]["average_precision"].high < 0
-    assert found.gains["without dice"]["average_precision"].low > 0
-    assert "Clearly behind all raters: without good (" in found.sentence
+    result = mlc.leave_out(panel, gold, "random", mlc.MajorityVote())
+    assert result.gains["without good"]["average_precision"].high < 0
+    assert result.gains["without dice"]["average_precision"].low > 0
+    assert "Clearly behind all raters: without good (" in result.sentence
     with pytest.raises(InputError, match="raters: found one alone"):
         mlc.leave_out(panel.select(models=["good"]), gold)
 

@@ -38,26 +38,28 @@ class OfFirst(mlc.MajorityVote):
         )
 
 
-def close(found, other, within=1e-12):
-    for name, own in found.gains.items():
-        for metric, gain in own.items():
+def close(result, other, within=1e-12):
+    for name, gains in result.gains.items():
+        for metric, gain in gains.items():
             expected = other.gains[name][metric].to_dict()
             assert gain.to_dict() == pytest.approx(expected, abs=within)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_signs_are_right_where_raters_err_on_their_own(seed):
-    said, truth = raters(seed=seed)
-    found = mlc.compare_on_held_out_models(said)
-    assert (found.n_raters, found.n_groups, found.n_folds) == (6, 6, 5)
-    assert found.verdict is not None
-    vote = mlc.metrics.evaluate(truth, mlc.majority_vote(said))
+    predictions, truth = raters(seed=seed)
+    result = mlc.compare_on_held_out_models(predictions)
+    assert (result.n_raters, result.n_groups, result.n_folds) == (6, 6, 5)
+    assert result.verdict is not None
+    vote = mlc.metrics.evaluate(truth, mlc.majority_vote(predictions))
     clear = 0
     right = 0
-    for name, own in found.gains.items():
-        true = mlc.metrics.evaluate(truth, mlc.COMBINERS[name]().fit_transform(said))
+    for name, gains in result.gains.items():
+        true = mlc.metrics.evaluate(
+            truth, mlc.COMBINERS[name]().fit_transform(predictions)
+        )
         for metric in METRICS:
-            gain = own[metric]
+            gain = gains[metric]
             real = SIGN[metric] * (true[metric] - vote[metric])
             # One rater in five is missing where it is judged: what is nearly 0 with all
             # of them may have either sign.
@@ -69,17 +71,17 @@ def test_signs_are_right_where_raters_err_on_their_own(seed):
 
 
 def test_what_is_always_wrong_is_far_behind_and_voting_is_even():
-    said, _ = raters()
-    found = mlc.compare_on_held_out_models(
-        said, methods={"wrong": Reversed(), "vote": mlc.MajorityVote()}
+    predictions, _ = raters()
+    result = mlc.compare_on_held_out_models(
+        predictions, methods={"wrong": Reversed(), "vote": mlc.MajorityVote()}
     )
     for metric in METRICS:
-        assert found.gains["wrong"][metric].high < -0.3
-        assert found.gains["vote"][metric] == Estimate(
+        assert result.gains["wrong"][metric].high < -0.3
+        assert result.gains["vote"][metric] == Estimate(
             value=0, standard_error=0, low=0, high=0
         )
-    assert found.verdict == "MV"
-    assert "no method is clearly ahead" in found.sentence
+    assert result.verdict == "MV"
+    assert "no method is clearly ahead" in result.sentence
 
 
 def test_what_knows_the_truth_is_ahead():
@@ -89,29 +91,29 @@ def test_what_knows_the_truth_is_ahead():
         def transform(self, predictions, dtype=np.float64):
             return truth[predictions.instances].astype(float)
 
-    found = mlc.compare_on_held_out_models(
+    result = mlc.compare_on_held_out_models(
         said, "one-error", methods={"oracle": Oracle()}
     )
-    assert found.metric == "one_error"
-    assert found.verdict == "oracle"
-    assert "In one error, oracle is ahead of voting by" in found.sentence
-    assert all(found.gains["oracle"][metric].low > 0 for metric in METRICS)
+    assert result.metric == "one_error"
+    assert result.verdict == "oracle"
+    assert "In one error, oracle is ahead of voting by" in result.sentence
+    assert all(result.gains["oracle"][metric].low > 0 for metric in METRICS)
 
 
 def test_figures_are_those_of_the_metrics():
     """Three raters of equal weight, all instances judged: means over folds of what `metrics` say."""
-    said, _ = raters(n=40, m=3, l=5, hit=(0.8, 0.8), alarm=(0.1, 0.1))
-    panel = mlc.Predictions(said)
+    predictions, _ = raters(n=40, m=3, l=5, hit=(0.8, 0.8), alarm=(0.1, 0.1))
+    panel = mlc.Predictions(predictions)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_binarize_scores", lambda rows: rows.scores > 0)
         patch.setattr(
             module, "_compute_trust", lambda rows, vote: np.ones(len(rows.rater))
         )
-        found = mlc.compare_on_held_out_models(panel, methods=["ds"])
+        result = mlc.compare_on_held_out_models(panel, methods=["ds"])
     totals = {metric: np.zeros(2) for metric in METRICS}
     for held in range(3):
-        rest = np.delete(said, held, axis=0)
-        ranked = (said[held].any(axis=1)) & ~said[held].all(axis=1)
+        rest = np.delete(predictions, held, axis=0)
+        ranked = (predictions[held].any(axis=1)) & ~predictions[held].all(axis=1)
         scores = [mlc.DawidSkene().fit_transform(rest), mlc.majority_vote(rest)]
         for metric in METRICS:
             if metric == "micro_auc":
@@ -119,16 +121,16 @@ def test_figures_are_those_of_the_metrics():
             else:
                 rows = ranked
             if metric == "micro_auc":
-                weight = said[held].sum()
+                weight = predictions[held].sum()
             else:
                 weight = ranked.sum()
             one, vote = (
-                getattr(mlc.metrics, metric)(said[held][rows], own[rows])
-                for own in scores
+                getattr(mlc.metrics, metric)(predictions[held][rows], values[rows])
+                for values in scores
             )
             totals[metric] += [weight * SIGN[metric] * (one - vote), weight]
     for metric, (gain, weight) in totals.items():
-        assert found.gains["DS"][metric].value == pytest.approx(gain / weight)
+        assert result.gains["DS"][metric].value == pytest.approx(gain / weight)
 
 
 def test_the_jackknife_leaves_out_a_part_at_a_time():
@@ -141,26 +143,27 @@ def test_the_jackknife_leaves_out_a_part_at_a_time():
         s, of_yes, of_no = (values[rows].ravel() for values in (scores, yes, no))
         return of_yes @ ((s[:, None] > s) + (s[:, None] == s) / 2) @ of_no
 
-    found = module._sum_won_pairs(scores, yes, no)
+    result = module._sum_won_pairs(scores, yes, no)
     for part in (0, 7, 20):  # the last leaves nothing out
-        assert found[part] == pytest.approx(
+        assert result[part] == pytest.approx(
             pairs(np.arange(600) % 20 != part), rel=1e-4 if part < 20 else 1e-12
         )
 
 
 def test_a_random_rater_changes_nothing():
-    said, truth = raters(m=5)
+    predictions, truth = raters(m=5)
     noise = np.random.default_rng(1).random((1, *truth.shape)) < 0.3
     before, after = (
         mlc.compare_on_held_out_models(panel, methods=["mlcm-a"])
-        for panel in (said, np.concatenate([said, noise]))
+        for panel in (predictions, np.concatenate([predictions, noise]))
     )
     assert after.n_groups == 6
     trust = module._compute_trust(
-        module.make_annotations(mlc.Predictions(noise)), mlc.majority_vote(said)
+        module.make_annotations(mlc.Predictions(noise)), mlc.majority_vote(predictions)
     )
     of_others = module._compute_trust(
-        module.make_annotations(mlc.Predictions(said[:1])), mlc.majority_vote(said[1:])
+        module.make_annotations(mlc.Predictions(predictions[:1])),
+        mlc.majority_vote(predictions[1:]),
     )
     assert trust.max() < 0.01 * of_others.min()
     assert before.verdict == after.verdict
@@ -168,22 +171,24 @@ def test_a_random_rater_changes_nothing():
 
 @pytest.mark.parametrize("flipped", [0.0, 0.005])
 def test_copies_are_held_out_together(flipped):
-    said, _ = raters(m=5)
-    near = said[:1] ^ (np.random.default_rng(2).random(said[:1].shape) < flipped)
-    found = mlc.compare_on_held_out_models(
-        np.concatenate([said, near]), methods=["mlcm-a"]
+    predictions, _ = raters(m=5)
+    near = predictions[:1] ^ (
+        np.random.default_rng(2).random(predictions[:1].shape) < flipped
     )
-    assert (found.n_raters, found.n_groups) == (6, 5)
+    result = mlc.compare_on_held_out_models(
+        np.concatenate([predictions, near]), methods=["mlcm-a"]
+    )
+    assert (result.n_raters, result.n_groups) == (6, 5)
 
 
 def test_named_groups_are_held_out_together():
-    said, _ = raters(m=5)
+    predictions, _ = raters(m=5)
     names = ["ann", "bob", "cy", "dan", "eve"]
-    panel = mlc.Predictions(said, models=names)
-    found = mlc.compare_on_held_out_models(
+    panel = mlc.Predictions(predictions, models=names)
+    result = mlc.compare_on_held_out_models(
         panel, methods=["ds"], groups={"ann": "x", "bob": "x", "cy": "dan"}
     )
-    assert (found.n_groups, found.n_folds) == (
+    assert (result.n_groups, result.n_folds) == (
         4,
         4,
     )  # the group 'dan' is not the rater dan
@@ -193,24 +198,24 @@ def test_named_groups_are_held_out_together():
 
 @pytest.mark.parametrize("m", [1, 2])
 def test_too_few_raters_are_told(m):
-    found = mlc.compare_on_held_out_models(raters(m=m)[0])
-    assert found.gains == {}
-    assert found.verdict is None
-    assert str(found) == found.sentence
-    assert found.sentence == (
+    result = mlc.compare_on_held_out_models(raters(m=m)[0])
+    assert result.gains == {}
+    assert result.verdict is None
+    assert str(result) == result.sentence
+    assert result.sentence == (
         f"No verdict: copies and kin counted once, {m} of {m} raters are independent, and it takes 3 to judge."
     )
 
 
 def test_copies_of_two_raters_are_too_few():
-    found = mlc.compare_on_held_out_models(np.repeat(raters(m=2)[0], 4, axis=0))
-    assert (found.n_raters, found.n_groups, found.verdict) == (8, 2, None)
+    result = mlc.compare_on_held_out_models(np.repeat(raters(m=2)[0], 4, axis=0))
+    assert (result.n_raters, result.n_groups, result.verdict) == (8, 2, None)
 
 
 def test_too_few_instances_are_told():
-    found = mlc.compare_on_held_out_models(raters(n=5, m=4)[0])
-    assert found.verdict is None
-    assert "too few instances" in found.sentence
+    result = mlc.compare_on_held_out_models(raters(n=5, m=4)[0])
+    assert result.verdict is None
+    assert "too few instances" in result.sentence
 
 
 def test_replicas_of_one_learner_are_told():
@@ -219,17 +224,17 @@ def test_replicas_of_one_learner_are_told():
     learner = truth ^ (rng.random(truth.shape) < np.where(truth, 0.3, 0.05))
     doubtful = rng.random(truth.shape) < 0.15  # where replicas differ
     replicas = learner ^ (doubtful & (rng.random((8, *truth.shape)) < 0.4))
-    found = mlc.compare_on_held_out_models(replicas, methods=["mlcm-a"])
-    assert found.n_groups > 2
-    assert found.verdict is None
-    assert "err together" in found.sentence
-    assert found.gains
+    result = mlc.compare_on_held_out_models(replicas, methods=["mlcm-a"])
+    assert result.n_groups > 2
+    assert result.verdict is None
+    assert "err together" in result.sentence
+    assert result.gains
     unjudged = mlc.compare_on_held_out_models(
         replicas, methods=["mlcm-a"], even_in_doubt=False
     )
     assert unjudged.gains == {}
-    assert unjudged.sentence == found.sentence
-    assert found.gains
+    assert unjudged.sentence == result.sentence
+    assert result.gains
 
 
 def test_scores_become_the_share_of_yes_that_their_mean_says():
@@ -253,19 +258,19 @@ def test_silence_is_not_judged():
             scores[:, :3] = 7
             return np.where(np.isnan(predictions.to_array()).all(axis=0), 9.0, scores)
 
-    found = mlc.compare_on_held_out_models(panel, methods={"mad": Mad()})
+    result = mlc.compare_on_held_out_models(panel, methods={"mad": Mad()})
     for metric in METRICS:
-        assert found.gains["mad"][metric].value == pytest.approx(0, abs=1e-12)
+        assert result.gains["mad"][metric].value == pytest.approx(0, abs=1e-12)
 
 
 def test_the_order_of_raters_does_not_matter():
     panel, _ = mlc.datasets.make_panel(
         300, 6, 7, missing=0.2, probabilities=True, random_state=0
     )
-    said = panel.to_array()
+    predictions = panel.to_array()
     close(
-        mlc.compare_on_held_out_models(said),
-        mlc.compare_on_held_out_models(said[[3, 0, 6, 1, 5, 2, 4]]),
+        mlc.compare_on_held_out_models(predictions),
+        mlc.compare_on_held_out_models(predictions[[3, 0, 6, 1, 5, 2, 4]]),
     )
 
 
@@ -287,33 +292,33 @@ def test_the_cost_does_not_grow_with_the_instances():
 
 
 def test_hundreds_of_raters_with_few_instances_each():
-    said, _ = raters(n=1500, l=4, m=200)
+    predictions, _ = raters(n=1500, l=4, m=200)
     panel = np.where(
-        np.random.default_rng(0).random((200, 1500, 1)) < 0.02, said, np.nan
+        np.random.default_rng(0).random((200, 1500, 1)) < 0.02, predictions, np.nan
     )
-    found = mlc.compare_on_held_out_models(panel, methods=["mlcm-a"])
-    assert (found.n_groups, found.n_folds) == (200, 5)
-    assert found.verdict is not None
+    result = mlc.compare_on_held_out_models(panel, methods=["mlcm-a"])
+    assert (result.n_groups, result.n_folds) == (200, 5)
+    assert result.verdict is not None
     assert all(
         np.isfinite(list(gain.to_dict().values())).all()
-        for gain in found.gains["MLCM-a"].values()
+        for gain in result.gains["MLCM-a"].values()
     )
 
 
 def test_other_metrics_and_methods_are_refused():
-    said, _ = raters(n=20, m=3)
+    predictions, _ = raters(n=20, m=3)
     with pytest.raises(
         mlc.InputError, match="optimize: found 'f1', expected auto, micro_auc"
     ):
-        mlc.compare_on_held_out_models(said, "f1")
+        mlc.compare_on_held_out_models(predictions, "f1")
     with pytest.raises(mlc.InputError, match="method: found 'nope'"):
-        mlc.compare_on_held_out_models(said, methods=["nope"])
+        mlc.compare_on_held_out_models(predictions, methods=["nope"])
 
 
 def test_the_table():
-    said, _ = raters()
-    found = mlc.compare_on_held_out_models(said, methods=["mv", "ds", "mlcm-a"])
-    lines = str(found).splitlines()
+    predictions, _ = raters()
+    result = mlc.compare_on_held_out_models(predictions, methods=["mv", "ds", "mlcm-a"])
+    lines = str(result).splitlines()
     assert lines[0].split() == [
         "method",
         "microAUC",
@@ -326,28 +331,29 @@ def test_the_table():
         "mean",
     ]
     assert [line.split()[0] for line in lines[1:3]] == ["DS", "MLCM-a"]
-    assert lines[-1] == found.sentence
+    assert lines[-1] == result.sentence
 
 
 def test_known_answers_are_the_best_rater_there_is():
     """Raters copy one another's errors in pairs that look strange to each other; what is known is not fooled."""
-    said, truth = raters(n=500, m=5, seed=3)
+    predictions, truth = raters(n=500, m=5, seed=3)
     lie = raters(n=500, m=5, seed=4)[1]  # what all raters but one mean
-    said[1:] = raters(n=500, m=4, seed=5)[0] & lie | (said[1:] & ~truth)
+    predictions[1:] = raters(n=500, m=4, seed=5)[0] & lie | (predictions[1:] & ~truth)
     gold = np.where(np.arange(500)[:, None] % 2 == 0, truth, np.nan)
     of_first = {"first": OfFirst()}
-    without, found = (
+    without, with_gold = (
         mlc.compare_on_held_out_models(panel, methods=of_first)
-        for panel in (said, mlc.Predictions(said).with_gold(gold))
+        for panel in (predictions, mlc.Predictions(predictions).with_gold(gold))
     )
     assert (
-        found.gains["first"]["mean"].value > without.gains["first"]["mean"].value + 0.1
+        with_gold.gains["first"]["mean"].value
+        > without.gains["first"]["mean"].value + 0.1
     )
 
 
 def test_known_answers_judge_and_are_not_fitted_with():
-    said, truth = raters(n=300)
-    panel = mlc.Predictions(said)
+    predictions, truth = raters(n=300)
+    panel = mlc.Predictions(predictions)
     fitted = []
 
     class Watched(mlc.MajorityVote):
@@ -355,8 +361,8 @@ def test_known_answers_judge_and_are_not_fitted_with():
             fitted.append(X.gold)
             return super().fit(X, y)
 
-    found = mlc.compare_on_held_out_models(
+    result = mlc.compare_on_held_out_models(
         panel.with_gold(truth.astype(float)), methods={"vote": Watched()}
     )
-    assert fitted == [None] * found.n_folds
-    assert found.gains["vote"]["mean"].value == 0
+    assert fitted == [None] * result.n_folds
+    assert result.gains["vote"]["mean"].value == 0

@@ -14,18 +14,21 @@ def test_the_report_begins_with_what_to_do():
     panel, truth = mlc.datasets.make_panel(
         quality=[0.8, 0.8, 0.8, 0.8, 0], shared_errors=0, random_state=0
     )
-    found = mlc.combine(panel, method="filter")
-    report = found.report()
-    unknown, known = (actions(each.summary) for each in (report, found.report(truth)))
-    assert [action.section for action in unknown] == ["models", "changes"]
-    assert unknown[0].sentence.startswith(f"Look at {panel.models[4]}: ")
-    assert unknown[1].sentence.startswith(
+    consensus = mlc.combine(panel, method="filter")
+    report = consensus.report()
+    without_truth, with_truth = (
+        actions(made_report.summary)
+        for made_report in (report, consensus.report(truth))
+    )
+    assert [action.section for action in without_truth] == ["models", "changes"]
+    assert without_truth[0].sentence.startswith(f"Look at {panel.models[4]}: ")
+    assert without_truth[1].sentence.startswith(
         "Ask a person about 100 instances before you rely on it, first about "
     )
-    assert known[-1].sentence.startswith(
+    assert with_truth[-1].sentence.startswith(
         "Use voting in its place: in average precision it is 0."
     )
-    assert " behind voting (−0." in known[-1].sentence
+    assert " behind voting (−0." in with_truth[-1].sentence
     other, other_truth = mlc.datasets.make_panel(random_state=0)
     trusted = actions(mlc.combine(other, method="filter").report(other_truth).summary)[
         -1
@@ -51,8 +54,8 @@ def test_a_consensus_that_is_chance_or_worse_is_not_to_be_used(made, method):
         0.1, 0.5, 9
     )  # it knows how frequent labels are, and no more
     mixed = rng.random((400, 9)) < np.linspace(0.1, 0.5, 9)
-    for said, known in ((panel, ~truth), (random, mixed)):
-        report = mlc.combine(said, method=method).report(known)
+    for predictions, ground_truth in ((panel, ~truth), (random, mixed)):
+        report = mlc.combine(predictions, method=method).report(ground_truth)
         first = actions(report.summary)[-1].sentence
         assert first.startswith(
             "Do not use it: it ranks no better than chance (microAUC 0."
@@ -83,27 +86,30 @@ def test_nobody_is_compared_on_few_instances_and_all_on_the_same():
     rng = np.random.default_rng(0)
     truth = rng.random((300, 6)) < 0.3
     hard = np.arange(300) >= 180
-    said = (
+    predictions = (
         truth ^ (rng.random((5, 300, 6)) < np.where(hard, 0.4, 0.05)[:, None])
     ).astype(float)
-    said[3, 6:] = said[4, hard] = np.nan
-    said[3, :6] = truth[:6]
-    found = summarize(mlc.combine(said), truth)
-    rows = {row.name: row for row in found.judged.results}
+    predictions[3, 6:] = predictions[4, hard] = np.nan
+    predictions[3, :6] = truth[:6]
+    summary = summarize(mlc.combine(predictions), truth)
+    rows = {row.name: row for row in summary.judged.results}
     assert rows["model_3"].consensus is None
     assert rows["model_3"].metrics["micro_f1"] == 1
     scores, sets = (
         values[~hard]
-        for values in (mlc.combine(said).scores, mlc.combine(said).label_indicator)
+        for values in (
+            mlc.combine(predictions).scores,
+            mlc.combine(predictions).label_indicator,
+        )
     )
     assert rows["model_4"].consensus == mlc.metrics.evaluate(truth[~hard], scores, sets)
     assert (
         rows["model_4"].metrics["micro_f1"]
-        > rows[found.origin.method].metrics["micro_f1"] + 0.02
+        > rows[summary.origin.method].metrics["micro_f1"] + 0.02
     )
-    assert not any("label sets are behind" in line for line in findings(found))
-    assert "model_3" not in {rival.name for rival in found.judged.rivals}
-    assert found.judged.precision_recall[-1].recall[0] > 0.8  # of what it has seen
+    assert not any("label sets are behind" in line for line in findings(summary))
+    assert "model_3" not in {rival.name for rival in summary.judged.rivals}
+    assert summary.judged.precision_recall[-1].recall[0] > 0.8  # of what it has seen
 
 
 def test_models_that_hardly_agree_are_not_to_be_combined():
@@ -115,8 +121,10 @@ def test_models_that_hardly_agree_are_not_to_be_combined():
 
 def test_nothing_is_left_to_ask_where_all_is_known():
     panel, truth = mlc.datasets.make_panel(n_instances=30, random_state=0)
-    found = actions(mlc.combine(panel, gold=truth.astype(float)).report().summary)
-    assert found[-1].sentence == "Trust it: every instance has an answer."
+    next_actions = actions(
+        mlc.combine(panel, gold=truth.astype(float)).report().summary
+    )
+    assert next_actions[-1].sentence == "Trust it: every instance has an answer."
 
 
 def test_a_model_with_better_label_sets_is_named():
@@ -124,22 +132,24 @@ def test_a_model_with_better_label_sets_is_named():
     rng = np.random.default_rng(0)
     truth = rng.random((300, 8)) < 0.2
     alike = truth ^ (rng.random(truth.shape) < 0.15)
-    said = {
+    alike_models = {
         name: alike ^ (rng.random(truth.shape) < 0.05)
         for name in ("ann", "bob", "cleo")
     }
-    found = findings(
+    sentences = findings(
         summarize(
-            mlc.combine(said | {"dora": truth ^ (rng.random(truth.shape) < 0.01)}),
+            mlc.combine(
+                alike_models | {"dora": truth ^ (rng.random(truth.shape) < 0.01)}
+            ),
             truth,
         )
     )
     assert any(
         line.startswith("Its label sets are behind those of a model (micro F1 0.")
-        for line in found
+        for line in sentences
     )
-    own = {
+    independent = {
         name: truth ^ (rng.random(truth.shape) < 0.1) for name in ("ann", "bob", "cleo")
     }
-    good = findings(summarize(mlc.combine(own), truth))
+    good = findings(summarize(mlc.combine(independent), truth))
     assert not any("label sets are behind" in line for line in good)
