@@ -14,16 +14,16 @@ def _says(scores):
 
 def majority_vote(scores):
     m, n, l = scores.shape
-    said, value = _says(scores)
+    is_present, value = _says(scores)
     out = np.empty((n, l))
     for label in range(l):
-        n_said = said[:, :, label].sum()
+        n_said = is_present[:, :, label].sum()
         if n_said:
             prior = value[:, :, label].sum() / n_said
         else:
             prior = 0.0
         for i in range(n):
-            voices = [value[k, i, label] for k in range(m) if said[k, i, label]]
+            voices = [value[k, i, label] for k in range(m) if is_present[k, i, label]]
             out[i, label] = sum(voices) / len(voices) if voices else prior
     return out
 
@@ -76,7 +76,7 @@ def mlcm_r(scores, alpha=2.0, restart=None, clusters=None):
 
 def bgcm(scores, alpha=2.0, clusters=None):
     m, n, l = scores.shape
-    said, value = _says(scores)
+    is_present, value = _says(scores)
     if clusters is None:
         clusters = np.zeros((n, 0))
     out = np.empty((n, l))
@@ -85,7 +85,9 @@ def bgcm(scores, alpha=2.0, clusters=None):
         B = np.zeros((A.shape[1], 2))
         for k in range(m):
             A[:, 2 * k] = value[k, :, label]
-            A[:, 2 * k + 1] = np.where(said[k, :, label], 1 - value[k, :, label], 0.0)
+            A[:, 2 * k + 1] = np.where(
+                is_present[k, :, label], 1 - value[k, :, label], 0.0
+            )
             B[2 * k, 0] = B[2 * k + 1, 1] = 1
         yes = A[:, : 2 * m : 2].sum()
         everything = A[:, : 2 * m].sum()
@@ -100,19 +102,19 @@ def bgcm(scores, alpha=2.0, clusters=None):
 def mlcm_a(scores, n_iter=1):
     """Algorithm 1 with Ω(I + mΩ)⁻¹ for (Ω⁻¹ + mI)⁻¹, which is the same where Ω⁻¹ exists."""
     m, n, l = scores.shape
-    said, value = _says(scores)
+    is_present, value = _says(scores)
     prior = np.zeros(l)
     mean = np.full((n, l), np.nan)
     for i in range(n):
         for label in range(l):
-            voices = [value[k, i, label] for k in range(m) if said[k, i, label]]
+            voices = [value[k, i, label] for k in range(m) if is_present[k, i, label]]
             if voices:
                 mean[i, label] = sum(voices) / len(voices)
     for label in range(l):
         gold = mean[:, label][~np.isnan(mean[:, label])]
         prior[label] = gold.mean() if gold.size else 0.0
     mean = np.where(np.isnan(mean), prior, mean)
-    voices = said.sum() / (n * l)
+    voices = is_present.sum() / (n * l)
     Y = mean
     for _ in range(n_iter):
         omega = Y.T @ Y / n
@@ -147,34 +149,34 @@ def dawid_skene(scores, n_iter=100, tol=1e-5, gold=None):
     m, n, l = scores.shape
     if gold is None:
         gold = np.full((n, l), np.nan)
-    said, value = _says(scores)
+    is_present, value = _says(scores)
     out = np.zeros((n, l))
     for label in range(l):
-        heard = [[k for k in range(m) if said[k, i, label]] for i in range(n)]
+        heard = [[k for k in range(m) if is_present[k, i, label]] for i in range(n)]
         yes = value[:, :, label] >= 0.5
-        told = {i: gold[i, label] for i in range(n) if not np.isnan(gold[i, label])}
-        known = [i for i in range(n) if heard[i] or i in told]
-        if not known:
+        answers = {i: gold[i, label] for i in range(n) if not np.isnan(gold[i, label])}
+        covered = [i for i in range(n) if heard[i] or i in answers]
+        if not covered:
             continue
         true = {
-            i: told[i]
-            if i in told
+            i: answers[i]
+            if i in answers
             else sum(yes[k, i] for k in heard[i]) / len(heard[i])
-            for i in known
+            for i in covered
         }
 
         prior, says = _maximise(true, heard, yes)
         bound = -np.inf
         for _ in range(n_iter):
             used = prior, says
-            for i in known:
+            for i in covered:
                 likely = np.array([1 - prior, prior])
                 for k in heard[i]:
                     likely = likely * (says[k] if yes[k, i] else 1 - says[k])
-                true[i] = told[i] if i in told else likely[1] / likely.sum()
+                true[i] = answers[i] if i in answers else likely[1] / likely.sum()
             prior, says = _maximise(true, heard, yes)
             gained = 0.0
-            for i in known:
+            for i in covered:
                 for side, t, p in ((0, 1 - true[i], 1 - prior), (1, true[i], prior)):
                     if t > 0:
                         votes = sum(
@@ -182,7 +184,7 @@ def dawid_skene(scores, n_iter=100, tol=1e-5, gold=None):
                             for k in heard[i]
                         )
                         gained += t * (votes + np.log(p) - np.log(t))
-            if gained - bound < tol * sum(len(heard[i]) for i in known):
+            if gained - bound < tol * sum(len(heard[i]) for i in covered):
                 break
             bound = gained
         for i in range(n):
@@ -199,17 +201,17 @@ def walk_with_gold(A, B, alpha, gamma, Y, rounds=20000):
     """
     n, v = A.shape
     held = alpha * (B.sum(axis=1) > 0)
-    known = [i for i in range(n) if Y[i].sum() > 0 and A[i].sum() > 0]
-    usual = sum(Y[i] for i in known) / len(known)
+    sources = [i for i in range(n) if Y[i].sum() > 0 and A[i].sum() > 0]
+    mean_gold = sum(Y[i] for i in sources) / len(sources)
     U = np.zeros((n, B.shape[1]))
     Q = np.array(B, dtype=float)
     for _ in range(rounds):
         before = Q.copy()
         for i in range(n):
             if A[i].sum() > 0:
-                U[i] = (A[i] @ Q + gamma * (Y[i] - usual if i in known else 0)) / A[
-                    i
-                ].sum()
+                U[i] = (
+                    A[i] @ Q + gamma * (Y[i] - mean_gold if i in sources else 0)
+                ) / A[i].sum()
         for j in range(v):
             if A[:, j].sum() + held[j] > 0:
                 Q[j] = (A[:, j] @ U + held[j] * B[j]) / (A[:, j].sum() + held[j])
@@ -233,13 +235,13 @@ def mlcm_r_with_gold(scores, gold, gamma, alpha=2.0, clusters=None):
 
 def bgcm_with_gold(scores, gold, gamma, alpha=2.0, clusters=None):
     m, n, l = scores.shape
-    said, value = _says(scores)
+    is_present, value = _says(scores)
     if clusters is None:
         clusters = np.zeros((n, 0))
     out = np.empty((n, l))
     for label in range(l):
         yes = value[:, :, label].T
-        no = (said * (1 - value))[:, :, label].T
+        no = (is_present * (1 - value))[:, :, label].T
         A = np.concatenate([yes, no, clusters], axis=1)
         B = np.array(
             [[1.0, 0.0]] * m + [[0.0, 1.0]] * m + [[0.0, 0.0]] * clusters.shape[1]
@@ -257,9 +259,9 @@ def mlcm_a_with_gold(scores, gold, taus, extra):
     mean = scores.mean(axis=0)
     G = mean.T @ mean / n
     F = m * np.linalg.inv(np.linalg.inv(G) + m * np.eye(l))
-    known = ~np.isnan(gold).any(axis=1)
-    X = mean[known]
-    Y = gold[known]
+    has_gold = ~np.isnan(gold).any(axis=1)
+    X = mean[has_gold]
+    Y = gold[has_gold]
     best = None
     c = (X @ F * Y).sum() / (X @ F * (X @ F)).sum()
     F = c * F
@@ -281,29 +283,32 @@ def mlcm_a_with_gold(scores, gold, taus, extra):
     return mean @ best[1]
 
 
-def learned(starts, said, answers, rounds, spread):
+def learned(starts, inputs_of_models, answers, rounds, spread):
     """Pólya–Gamma EM of docs/theory.md with loops: the correction's common part and each label's own."""
     g, l = starts.shape
-    usual = starts.mean(axis=0)
-    p = 2 + len(said)
+    mean_start = starts.mean(axis=0)
+    p = 2 + len(inputs_of_models)
     z = np.array(
         [
-            [[1, (starts[i, j] - usual[j]) / 2, *said[:, i, j]] for i in range(g)]
+            [
+                [1, (starts[i, j] - mean_start[j]) / 2, *inputs_of_models[:, i, j]]
+                for i in range(g)
+            ]
             for j in range(l)
         ]
     )
-    kind = [0, 1] + [2] * len(said)
+    kind = [0, 1] + [2] * len(inputs_of_models)
     T = np.array([spread[k] for k in kind])
     T_all = np.array([(1, 1, 0.1)[k] for k in kind])
     common = np.zeros(p)
-    own = np.zeros((l, p))
+    deviation = np.zeros((l, p))
     for _ in range(rounds):
         H = np.zeros((l, p, p))
         c = np.zeros((l, p))
         for j in range(l):
             for i in range(g):
                 if not np.isnan(answers[i, j]):
-                    eta = starts[i, j] + z[j, i] @ (common + own[j])
+                    eta = starts[i, j] + z[j, i] @ (common + deviation[j])
                     omega = np.tanh(eta / 2) / (2 * eta)
                     H[j] += omega * np.outer(z[j, i], z[j, i])
                     c[j] += z[j, i] * (answers[i, j] - 0.5 - omega * starts[i, j])
@@ -318,7 +323,7 @@ def learned(starts, said, answers, rounds, spread):
             big[position, position] = H[j] + np.diag(1 / T)
         result = np.linalg.solve(big, right)
         common = result[:p]
-        own = result[p:].reshape(l, p)
+        deviation = result[p:].reshape(l, p)
         inputs = [np.linalg.inv(H[j] + np.diag(1 / T)) for j in range(l)]
         complete = np.linalg.inv(big)[:p, :p]
         for k in range(3):
@@ -327,7 +332,7 @@ def learned(starts, said, answers, rounds, spread):
                 T[subset] = max(
                     np.mean(
                         [
-                            own[j, a] ** 2 + inputs[j][a, a]
+                            deviation[j, a] ** 2 + inputs[j][a, a]
                             for j in range(l)
                             for a in subset
                         ]
@@ -338,7 +343,11 @@ def learned(starts, said, answers, rounds, spread):
                 T_all[subset] = max(
                     np.mean([common[a] ** 2 + complete[a, a] for a in subset]), 1e-5
                 )
-    both = common + own
+    both = common + deviation
     return np.concatenate(
-        [[both[:, 0] - both[:, 1] * usual / 2], [1 + both[:, 1] / 2], both[:, 2:].T]
+        [
+            [both[:, 0] - both[:, 1] * mean_start / 2],
+            [1 + both[:, 1] / 2],
+            both[:, 2:].T,
+        ]
     )

@@ -33,64 +33,64 @@ def panel(truth):
     heard = (truth.multiply(rng.random((N, 1)) < 0.9).astype(float) for _ in "abcd")
     return mlc.Predictions(
         {
-            name: own.maximum(more)
-            for name, own, more in zip("abcd", heard, noise, strict=True)
+            name: matrix.maximum(more)
+            for name, matrix, more in zip("abcd", heard, noise, strict=True)
         }
     )
 
 
 @pytest.fixture(scope="module")
-def found(panel):
+def consensus(panel):
     assert panel.many
     return mlc.combine(panel, method="mv")
 
 
-def test_scores_are_an_array_where_they_fit(found, monkeypatch):
-    table = np.asarray(found.scores)
+def test_scores_are_an_array_where_they_fit(consensus, monkeypatch):
+    table = np.asarray(consensus.scores)
     assert (table.shape, table.dtype) == ((N, L), np.float64)
-    np.testing.assert_array_equal(table, found.scores.toarray())
-    assert np.asarray(found.scores, np.float32).dtype == np.float32
+    np.testing.assert_array_equal(table, consensus.scores.toarray())
+    assert np.asarray(consensus.scores, np.float32).dtype == np.float32
     monkeypatch.setattr(
         sparse_scores, "get_limits", lambda: ResourceLimits(memory=1, threads=2**10)
     )
     with pytest.raises(
         mlc.InputError, match="scores: found 60 × 3,000, expected fewer for one array"
     ):
-        np.asarray(found.scores)
+        np.asarray(consensus.scores)
     with pytest.raises(
         mlc.InputError, match="scores: found 60 × 3,000, expected fewer for one array"
     ):
-        found.to_frame()
+        consensus.to_frame()
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_frames(panel, found, library):
-    frame = found.to_frame(library)
+def test_frames(panel, consensus, library):
+    frame = consensus.to_frame(library)
     np.testing.assert_array_equal(
-        frame[list(found.labels)].to_numpy(), found.scores.toarray()
+        frame[list(consensus.labels)].to_numpy(), consensus.scores.toarray()
     )
     same = mlc.MajorityVote().set_output(transform="pandas").fit_transform(panel)
-    np.testing.assert_array_equal(same.to_numpy(), found.scores.toarray())
+    np.testing.assert_array_equal(same.to_numpy(), consensus.scores.toarray())
 
 
-def test_label_sets_by_number(found):
-    table = found.scores.toarray()
+def test_label_sets_by_number(consensus):
+    table = consensus.scores.toarray()
     np.testing.assert_array_equal(
-        mlc.decision.top_k(found.scores, 3).toarray(), mlc.decision.top_k(table, 3)
+        mlc.decision.top_k(consensus.scores, 3).toarray(), mlc.decision.top_k(table, 3)
     )
 
 
-def test_what_is_looked_at_are_the_labels_named_most(panel, found, truth):
-    said = "Of 3,000 labels, the 500 named most are looked at"
-    known = truth.toarray()
-    report = found.report(known)
+def test_what_is_looked_at_are_the_labels_named_most(panel, consensus, truth):
+    note = "Of 3,000 labels, the 500 named most are looked at"
+    ground_truth = truth.toarray()
+    report = consensus.report(ground_truth)
     shown = json.loads(report.to_json())
-    assert shown["note"].startswith(said)
+    assert shown["note"].startswith(note)
     assert (shown["panel"]["n_labels"], shown["origin"]["method"]) == (500, "MV")
-    columns = [found.labels.index(label) for label in shown["labels"]["order"]]
+    columns = [consensus.labels.index(label) for label in shown["labels"]["order"]]
     named = panel.to_array().sum(axis=(0, 1))
     assert named[columns].min() >= np.sort(named)[-500]
     assert shown["judged"]["results"][0]["metrics"]["micro_auc"] > 0.9
-    assert mlc.agreement(panel).note.startswith(said)
+    assert mlc.agreement(panel).note.startswith(note)
     assert len(mlc.agreement(panel).labels) == 500
-    assert said in mlc.compare_on_held_out_models(panel, methods=["mlcm-a"]).sentence
+    assert note in mlc.compare_on_held_out_models(panel, methods=["mlcm-a"]).sentence

@@ -22,11 +22,11 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from mlconsensus.combiners._old_default import learning
 from sklearn.linear_model import LogisticRegression
 
 import mlconsensus as mlc
 from mlconsensus import choosing
-from mlconsensus.combiners._old_default import learning
 from mlconsensus.predictions.predictions import as_predictions
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "quality"))

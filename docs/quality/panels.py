@@ -15,9 +15,9 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from mlconsensus.combiners._old_default import rater_rounds, weighted_consensus
 
 import mlconsensus as mlc
-from mlconsensus.combiners._old_default import rater_rounds, weighted_consensus
 from mlconsensus.metrics._rank_counts import (
     compute_average_precision,
     compute_one_error,

@@ -143,7 +143,7 @@ def test_clusters_must_be_those_fitted(kind):
 
 
 @pytest.mark.parametrize(
-    "given",
+    "clusters",
     [
         [1, pd.NA],
         pa.array([1, None]),
@@ -151,15 +151,15 @@ def test_clusters_must_be_those_fitted(kind):
         [1.0, pd.NaT],
     ],
 )
-def test_gaps_of_any_kind_are_no_cluster(given):
-    panel = mlc.Predictions([[[1], [0]]]).with_clusterings({"k": given})
+def test_gaps_of_any_kind_are_no_cluster(clusters):
+    panel = mlc.Predictions([[[1], [0]]]).with_clusterings({"k": clusters})
     assert (panel.clusters, panel.members.tolist()) == (("k: 1",), [[0], [-1]])
 
 
 @pytest.mark.parametrize(
-    "given",
+    "clusters",
     [None, [[1, 1]], {"k": np.zeros((2, 2))}, {"k": pd.Series([1, 2], index=[0, 0])}],
 )
-def test_what_is_no_clustering_is_refused(given):
+def test_what_is_no_clustering_is_refused(clusters):
     with pytest.raises(mlc.InputError, match="^clustering"):
-        mlc.Predictions([[[1], [0]]]).with_clusterings(given)
+        mlc.Predictions([[[1], [0]]]).with_clusterings(clusters)

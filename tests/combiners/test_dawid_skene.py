@@ -75,8 +75,8 @@ def test_counts_of_patterns_in_another_order_are_those_of_the_panel_in_that_orde
 
 def test_models_that_are_alike_stay_alike():
     """Rounding would part them: the likelihood has a saddle there, and rounds lead away from it."""
-    said = ["10000110", "00010110", "00100000", "10000011"]
-    votes = np.array([[float(vote) for vote in own] for own in said])
+    rows = ["10000110", "00010110", "00100000", "10000011"]
+    votes = np.array([[float(vote) for vote in row] for row in rows])
     straight = mlc.DawidSkene(tol=1e-300).fit(votes[:, :, None]).solution_
     for seed in range(6):
         order = np.random.default_rng(seed).permutation(4)

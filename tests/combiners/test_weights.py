@@ -79,13 +79,13 @@ def test_a_heavier_model_has_more_of_a_say_in_the_filter():
     panel, _ = mlc.datasets.make_panel(
         n_models=4, n_instances=200, n_labels=5, random_state=2
     )
-    own = panel.to_array()[0]
+    first_model = panel.to_array()[0]
 
     def likeness(weight):
         consensus = mlc.WeightedConsensus(weights=[weight, 1, 1, 1]).fit_transform(
             panel
         )
-        return np.corrcoef(consensus.ravel(), own.ravel())[0, 1]
+        return np.corrcoef(consensus.ravel(), first_model.ravel())[0, 1]
 
     assert likeness(0) < likeness(1) < likeness(5)
 

@@ -15,14 +15,14 @@ pytest_plugins = ["shared_data"]
 
 @pytest.mark.parametrize("name", registry())
 def test_entries_say_all(name):
-    known = entry(name)
-    assert known.paper <= known.instances
-    assert known.licence
-    assert known.citation
-    for file in known.local + known.public:
+    data_set = entry(name)
+    assert data_set.paper <= data_set.instances
+    assert data_set.licence
+    assert data_set.citation
+    for file in data_set.local + data_set.public:
         assert len(file.sha256) == 64
-    assert all(file.address.startswith("https://") for file in known.public)
-    assert [file.file for file in known.local] == [f"{name}.arff.gz", f"{name}.xml"]
+    assert all(file.address.startswith("https://") for file in data_set.public)
+    assert [file.file for file in data_set.local] == [f"{name}.arff.gz", f"{name}.xml"]
 
 
 def test_unknown_names_are_answered_with_the_nearest():

@@ -61,6 +61,6 @@ def test_the_papers_data_sets(data_folder, name):
 
 
 def test_the_truth_of_the_shared_panels(data_folder, panels_folder):
-    with np.load(panels_folder / "enron_svm.npz", allow_pickle=False) as known:
-        assert tuple(known["labels"]) == load("enron").label_names
-        np.testing.assert_array_equal(known["truth"], load("enron").labels.toarray())
+    with np.load(panels_folder / "enron_svm.npz", allow_pickle=False) as archive:
+        assert tuple(archive["labels"]) == load("enron").label_names
+        np.testing.assert_array_equal(archive["truth"], load("enron").labels.toarray())

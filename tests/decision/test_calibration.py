@@ -33,16 +33,22 @@ def test_a_label_of_its_own_kind_is_learned_and_one_without_answers_takes_what_o
     rate = scores * [1.0, 0.3, 0.3]
     truth = (rng.random(scores.shape) < rate).astype(float)
     truth[:, 2] = np.nan
-    found = calibrate_scores(scores, scores, truth)
-    assert found[:, 1].mean() == pytest.approx(rate[:, 1].mean(), abs=0.02)
-    assert found[:, 1].mean() < found[:, 2].mean() < found[:, 0].mean()
+    probabilities = calibrate_scores(scores, scores, truth)
+    assert probabilities[:, 1].mean() == pytest.approx(rate[:, 1].mean(), abs=0.02)
+    assert (
+        probabilities[:, 1].mean()
+        < probabilities[:, 2].mean()
+        < probabilities[:, 0].mean()
+    )
 
 
 def test_order_of_scores_within_a_label_is_kept():
     rng = np.random.default_rng(1)
     scores = rng.uniform(0.01, 0.99, (50, 2))
-    found = calibrate_scores(scores, scores[:20], rng.random((20, 2)) < 0.5)
-    np.testing.assert_array_equal(np.argsort(found, axis=0), np.argsort(scores, axis=0))
+    probabilities = calibrate_scores(scores, scores[:20], rng.random((20, 2)) < 0.5)
+    np.testing.assert_array_equal(
+        np.argsort(probabilities, axis=0), np.argsort(scores, axis=0)
+    )
 
 
 @pytest.mark.parametrize("method", ["weighted", "mlcm-r", "mlcm-a"])
@@ -50,14 +56,14 @@ def test_probabilities_of_a_consensus(method):
     panel, truth = mlc.datasets.make_panel(n_instances=300, random_state=0)
     gold = np.where(np.arange(300)[:, None] < 100, truth, np.nan)
     plain = mlc.combine(panel, method=method).probabilities
-    known = mlc.combine(panel, method=method, gold=gold)
+    with_gold = mlc.combine(panel, method=method, gold=gold)
     assert 0 <= plain.min() <= plain.max() <= 1
-    np.testing.assert_array_equal(known.probabilities[:100], truth[:100])
+    np.testing.assert_array_equal(with_gold.probabilities[:100], truth[:100])
     rest = truth[100:]
-    assert known.probabilities[100:].mean() == pytest.approx(rest.mean(), abs=0.03)
+    assert with_gold.probabilities[100:].mean() == pytest.approx(rest.mean(), abs=0.03)
     before, after = (
         -np.log(np.where(rest, p[100:], 1 - p[100:]).clip(1e-4)).mean()
-        for p in (plain, known.probabilities)
+        for p in (plain, with_gold.probabilities)
     )
     assert after < before * 1.05
 
@@ -77,8 +83,10 @@ def test_it_is_where_the_posterior_is_highest():
     a = 8 * c_sum
     c = base - 8 * c_sum
     x = np.log(gold / (1 - gold))
-    known = ~np.isnan(truth)
-    over = np.where(known, 1 / (1 + np.exp(-(a + b * x + c))) - np.nan_to_num(truth), 0)
+    has_truth = ~np.isnan(truth)
+    over = np.where(
+        has_truth, 1 / (1 + np.exp(-(a + b * x + c))) - np.nan_to_num(truth), 0
+    )
     assert over.sum() + a == pytest.approx(0, abs=1e-3)
     assert (over * x).sum() + 4 * (b - 1) == pytest.approx(0, abs=1e-3)
     np.testing.assert_allclose(over.sum(axis=0) + 8 * c, 0, atol=1e-3)
@@ -87,5 +95,5 @@ def test_it_is_where_the_posterior_is_highest():
 
 def test_scores_without_odds_are_cut():
     scores = np.array([[0.0, 1.0, 0.0005, 2.0]])
-    found = calibrate_scores(scores, scores, np.full(scores.shape, np.nan))
-    np.testing.assert_allclose(found, [[0.001, 0.999, 0.001, 0.999]])
+    probabilities = calibrate_scores(scores, scores, np.full(scores.shape, np.nan))
+    np.testing.assert_allclose(probabilities, [[0.001, 0.999, 0.001, 0.999]])

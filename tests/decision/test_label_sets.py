@@ -18,8 +18,12 @@ SCORES = np.array([[0.9, 0.1, 0.5], [0.2, 0.3, 0.4], [0.0, 0.0, 0.0]])
 def test_top_k_keeps_k_of_the_highest(k):
     chosen = label_sets.top_k(SCORES, k)
     assert (chosen.sum(axis=1) == min(k, 3)).all()
-    for kept, scores in zip(chosen, SCORES, strict=True):
-        assert not kept.any() or kept.all() or scores[kept].min() >= scores[~kept].max()
+    for is_chosen, scores in zip(chosen, SCORES, strict=True):
+        assert (
+            not is_chosen.any()
+            or is_chosen.all()
+            or scores[is_chosen].min() >= scores[~is_chosen].max()
+        )
 
 
 def test_ties_go_to_the_first_label():
@@ -57,8 +61,8 @@ def test_instances_get_as_many_labels_as_models_gave_them():
 
 @given(scores=panels())
 def test_counts_are_over_those_who_spoke(scores):
-    said = (~np.isnan(scores)).sum(axis=0)
-    mean = np.nansum(scores, axis=0) / np.maximum(said, 1)
+    n_predictions = (~np.isnan(scores)).sum(axis=0)
+    mean = np.nansum(scores, axis=0) / np.maximum(n_predictions, 1)
     np.testing.assert_allclose(label_sets.cardinalities(scores), mean.sum(axis=1))
 
 
@@ -112,19 +116,19 @@ def test_scores_must_be_numbers():
 
 
 def test_the_one_best_label_can_be_named():
-    found = label_sets.top_labels(
+    result = label_sets.top_labels(
         np.array([[0.2, 0.9, 0.5], [0.4, 0.1, 0.4]]), ["x", "y", "z"], 1
     )
-    assert found.labels.tolist() == [["y"], ["x"]]
-    assert found.scores.tolist() == [[0.9], [0.4]]
+    assert result.labels.tolist() == [["y"], ["x"]]
+    assert result.scores.tolist() == [[0.9], [0.4]]
 
 
 def test_instances_of_many_labels_that_would_get_none():
     scores = SparseScores(
         sparse.csr_array([[0.5, 0.9, 0.0], [0.0, 0.2, 0.0]]), np.array([0.1, 0.0, 0.3])
     )
-    kept = label_sets.match_instances(scores, [2, 0])
-    assert kept.toarray().tolist() == [[True, True, False], [False, False, False]]
+    chosen = label_sets.match_instances(scores, [2, 0])
+    assert chosen.toarray().tolist() == [[True, True, False], [False, False, False]]
     filled = label_sets.match_instances(scores, [2, 0], empty="top").toarray()
     assert filled.tolist() == [[True, True, False], [False, False, True]]
 
@@ -137,10 +141,10 @@ def test_instances_of_many_labels_that_would_get_none():
     )
 )
 def test_the_best_f1_is_that_of_all_thresholds(likely):
-    def f1(kept):
-        return 2 * likely[kept].sum() / max(kept.sum() + likely.sum(), 1e-300)
+    def f1(chosen):
+        return 2 * likely[chosen].sum() / max(chosen.sum() + likely.sum(), 1e-300)
 
-    best = max(f1(likely >= at) for at in likely.ravel())
+    best = max(f1(likely >= threshold) for threshold in likely.ravel())
     assert f1(label_sets.best_f1(likely)) == pytest.approx(best)
 
 
@@ -178,11 +182,11 @@ def test_the_best_f1_of_true_probabilities_is_ahead_of_other_rules():
 def test_totals_of_many_labels_are_those_of_their_table(stored, default, total):
     scores = SparseScores(sparse.csr_array(stored), default)
     named = stored > 0
-    found = label_sets.match_total(scores, total).toarray()
+    chosen = label_sets.match_total(scores, total).toarray()
     table = label_sets.match_total(
         np.where(named, stored + default, -1.0), min(total, int(named.sum()))
     )
-    assert (found == table).all()
+    assert (chosen == table).all()
 
 
 @given(
@@ -192,11 +196,11 @@ def test_totals_of_many_labels_are_those_of_their_table(stored, default, total):
     total=st.integers(0, 15),
 )
 def test_as_many_labels_in_all_as_were_wanted(scores, total):
-    kept = label_sets.match_total(scores, total)
+    chosen = label_sets.match_total(scores, total)
     wanted = min(total, 12)
-    assert not (~kept & (scores >= scores[kept].min(initial=np.inf))).any()
+    assert not (~chosen & (scores >= scores[chosen].min(initial=np.inf))).any()
     # As near to the number as sets can come that cut no group of equal scores.
-    possible = {0, *((scores >= at).sum() for at in scores.ravel())}
-    assert abs(kept.sum() - wanted) == min(abs(size - wanted) for size in possible)
+    possible = {0, *((scores >= threshold).sum() for threshold in scores.ravel())}
+    assert abs(chosen.sum() - wanted) == min(abs(size - wanted) for size in possible)
     filled = label_sets.match_total(scores, total, empty="top")
     assert filled.any(axis=1).all()

@@ -18,8 +18,8 @@ def scored():
 
 def drawn(truth, size, rng):
     gold = np.full(truth.shape, np.nan)
-    at = rng.choice(len(truth), size, replace=False)
-    gold[at] = truth[at]
+    rows = rng.choice(len(truth), size, replace=False)
+    gold[rows] = truth[rows]
     return gold
 
 
@@ -29,24 +29,24 @@ def drawn(truth, size, rng):
 def test_promises_are_kept_in_nine_of_ten_draws(scored, wanted):
     truth, scores = scored
     rng = np.random.default_rng(0)
-    kept = []
+    held = []
     for _ in range(60):
         promise = mlc.decide(scores, drawn(truth, 100, rng), **wanted).promises[0]
-        given = scores >= promise.threshold
+        chosen = scores >= promise.threshold
         if "recall" in wanted:
-            kept.append(
+            held.append(
                 np.mean(
-                    (truth & given).sum(axis=1)[truth.any(axis=1)]
+                    (truth & chosen).sum(axis=1)[truth.any(axis=1)]
                     / truth.sum(axis=1)[truth.any(axis=1)]
                 )
                 >= 0.9
             )
         else:
             wrong = np.mean(
-                (given & ~truth).sum(axis=1) / np.maximum(given.sum(axis=1), 1)
+                (chosen & ~truth).sum(axis=1) / np.maximum(chosen.sum(axis=1), 1)
             )
-            kept.append(wrong <= (0.2 if "precision" in wanted else 0.1))
-    assert np.mean(kept) >= 0.85  # 0.9, less what 60 draws can err
+            held.append(wrong <= (0.2 if "precision" in wanted else 0.1))
+    assert np.mean(held) >= 0.85  # 0.9, less what 60 draws can err
 
 
 def test_a_bet_on_a_mean_that_is_not_lower_is_seldom_won():
@@ -60,33 +60,33 @@ def test_a_bet_on_a_mean_that_is_not_lower_is_seldom_won():
 def test_more_gold_gives_more_labels_at_the_same_promise(scored):
     truth, scores = scored
     rng = np.random.default_rng(1)
-    given = []
+    set_sizes = []
     for size in (30, 300):
-        found = [
+        promises = [
             mlc.decide(scores, drawn(truth, size, rng), false_discovery=0.1).promises[0]
             for _ in range(10)
         ]
-        given.append(
-            np.mean([(scores >= promise.threshold).sum() for promise in found])
+        set_sizes.append(
+            np.mean([(scores >= promise.threshold).sum() for promise in promises])
         )
-    assert given[1] > given[0]
+    assert set_sizes[1] > set_sizes[0]
 
 
 def test_what_is_known_is_taken_and_what_is_between_is_left(scored):
     truth, scores = scored
     gold = drawn(truth, 150, np.random.default_rng(0))
-    found = mlc.decide(scores, gold, recall=0.95, precision=0.9)
-    known = ~np.isnan(gold)
-    np.testing.assert_array_equal(found.sets[known], gold[known])
-    lower, upper = (promise.threshold for promise in found.promises)
+    decision = mlc.decide(scores, gold, recall=0.95, precision=0.9)
+    has_gold = ~np.isnan(gold)
+    np.testing.assert_array_equal(decision.sets[has_gold], gold[has_gold])
+    lower, upper = (promise.threshold for promise in decision.promises)
     assert lower < upper
-    between = (scores >= lower) & (scores < upper) & ~known
-    np.testing.assert_array_equal(np.isnan(found.sets), between)
-    assert (found.n_cells, found.n_instances) == (
+    between = (scores >= lower) & (scores < upper) & ~has_gold
+    np.testing.assert_array_equal(np.isnan(decision.sets), between)
+    assert (decision.n_cells, decision.n_instances) == (
         between.sum(),
         between.any(axis=1).sum(),
     )
-    assert f"Left to people: {between.sum():,} of 4,800 cells" in str(found)
+    assert f"Left to people: {between.sum():,} of 4,800 cells" in str(decision)
     alone = mlc.decide(scores, gold, recall=0.95)
     assert alone.n_cells == 0
 
@@ -94,10 +94,10 @@ def test_what_is_known_is_taken_and_what_is_between_is_left(scored):
 def test_where_nothing_can_be_promised_it_says_so(scored):
     truth, scores = scored
     gold = drawn(truth, 5, np.random.default_rng(0))
-    found = mlc.decide(scores, gold, precision=0.99)
+    decision = mlc.decide(scores, gold, precision=0.99)
     assert (
-        found.sets[np.isnan(gold)]
-        == (scores >= found.promises[0].threshold)[np.isnan(gold)]
+        decision.sets[np.isnan(gold)]
+        == (scores >= decision.promises[0].threshold)[np.isnan(gold)]
     ).all()
     every = mlc.decide(scores, gold, recall=0.99)
     assert "every label is kept" in every.promises[0].sentence
@@ -178,47 +178,49 @@ def test_losses_of_a_few_instances():
     no = np.array(
         [[0, 0, 1, 1], [1, 1, 0, 0], [0, 0, 0, 0]], dtype=bool
     )  # a truth of one label; then of none
-    kept = np.array([[1, 0, 1, 0], [1, 1, 1, 1], [1, 0, 0, 0]], dtype=bool)
+    chosen = np.array([[1, 0, 1, 0], [1, 1, 1, 1], [1, 0, 0, 0]], dtype=bool)
     np.testing.assert_allclose(
-        _compute_losses("recall", kept, yes, no, 0.1), [1 / 2, 0, 0.1]
+        _compute_losses("recall", chosen, yes, no, 0.1), [1 / 2, 0, 0.1]
     )  # nothing to lose: what is allowed
     np.testing.assert_allclose(
-        _compute_losses("precision", kept, yes, no, 0.1), [1 / 2, 2 / 3, 0]
+        _compute_losses("precision", chosen, yes, no, 0.1), [1 / 2, 2 / 3, 0]
     )
     np.testing.assert_allclose(
-        _compute_losses("false_discovery", kept, yes, no, 0.1), [1 / 2, 2 / 3, 0]
+        _compute_losses("false_discovery", chosen, yes, no, 0.1), [1 / 2, 2 / 3, 0]
     )
 
 
 def test_recall_is_of_instances_that_have_a_relevant_label():
     """Of a hundred instances some 18 have one; kept without loss where there is none, it was 71 % for 90 %."""
     rng = np.random.default_rng(3)
-    found = []
+    recalls = []
     truth = rng.random((1000, 10)) < 0.02
-    some = truth.any(axis=1)
+    has_label = truth.any(axis=1)
     scores = np.where(truth, rng.beta(3, 1, truth.shape), rng.beta(1, 4, truth.shape))
     for _ in range(40):
         decided = mlc.decide(scores, drawn(truth, 150, rng), recall=0.7)
-        given = scores >= decided.promises[0].threshold
-        found.append(
-            ((truth & given).sum(axis=1)[some] / truth.sum(axis=1)[some]).mean()
+        chosen = scores >= decided.promises[0].threshold
+        recalls.append(
+            (
+                (truth & chosen).sum(axis=1)[has_label] / truth.sum(axis=1)[has_label]
+            ).mean()
         )
-    assert np.mean(np.array(found) >= 0.7) >= 0.9
-    assert min(found) < 1
+    assert np.mean(np.array(recalls) >= 0.7) >= 0.9
+    assert min(recalls) < 1
     assert "on average over instances that have one" in decided.promises[0].sentence
 
 
 def test_the_promise_has_the_number_that_was_asked_for(scored):
     truth, scores = scored
     gold = drawn(truth, 1, np.random.default_rng(3))
-    for level, said in ((0.796, "79.6%"), (0.999, "99.9%")):
+    for level, percentage in ((0.796, "79.6%"), (0.999, "99.9%")):
         promise = (
             mlc.decide(scores, gold, precision=level, certainty=0.995)
             .promises[0]
             .sentence
         )
         assert (
-            f"at least {said} of an instance's labels are relevant (of none, all), "
+            f"at least {percentage} of an instance's labels are relevant (of none, all), "
             in promise.lower()
         )
         assert (
@@ -238,10 +240,13 @@ def test_the_threshold_is_the_last_before_one_fails(wanted, certainty):
     scores = np.round(
         np.where(truth, 0.65, 0.35) + rng.normal(0, 0.25, truth.shape), 1
     )  # few, all of them tried
-    known = np.arange(150) < 120
+    has_gold = np.arange(150) < 120
     (about, level), *_ = wanted.items()
     promise = mlc.decide(
-        scores, np.where(known[:, None], truth, np.nan), **wanted, certainty=certainty
+        scores,
+        np.where(has_gold[:, None], truth, np.nan),
+        **wanted,
+        certainty=certainty,
     ).promises[0]
     order = np.random.default_rng(0).permutation(120)
     if about == "false_discovery":
@@ -249,12 +254,12 @@ def test_the_threshold_is_the_last_before_one_fails(wanted, certainty):
     else:
         alpha = 1 - level
     last = None
-    for at in sorted(set(scores.ravel()), reverse=about != "recall"):
-        given = scores >= at
+    for threshold in sorted(set(scores.ravel()), reverse=about != "recall"):
+        chosen = scores >= threshold
         losses = []
         for i in order:
-            named = given[i].sum()
-            right = (given[i] & truth[i]).sum()
+            named = chosen[i].sum()
+            right = (chosen[i] & truth[i]).sum()
             lost, of = (
                 (truth[i].sum() - right, truth[i].sum())
                 if about == "recall"
@@ -263,7 +268,7 @@ def test_the_threshold_is_the_last_before_one_fails(wanted, certainty):
             losses.append(float(lost / of) if of else alpha * (about == "recall"))
         if literal_chance(losses, alpha, 150, 1 - certainty) > 1 - certainty:
             break
-        last = at
+        last = threshold
     assert last is not None
     assert promise.threshold == last
     assert (promise.about, promise.level, promise.certainty) == (
@@ -280,10 +285,10 @@ def test_the_more_of_two_promises_about_wrong_labels_counts(scored):
     strict = mlc.decide(scores, gold, false_discovery=0.1)
     np.testing.assert_array_equal(both.sets, strict.sets)
     assert both.n_cells == 0
-    known = mlc.decide(
+    decision = mlc.decide(
         scores, gold, recall=0.5, precision=0.55
     )  # the lower is above: nothing is left to people
-    assert known.n_cells == 0
+    assert decision.n_cells == 0
 
 
 def test_levels_are_between_0_and_1(scored):
@@ -299,17 +304,17 @@ def test_truth_and_scores_may_be_sparse_or_frames_that_are_matched_by_name(score
     truth, scores = scored
     expected = mlc.decide(scores, truth, recall=0.9).promises
     frames = pd.DataFrame(truth)[::-1], pd.DataFrame(scores)
-    for known, judged in (
+    for gold_table, judged in (
         (sparse.csr_array(truth), scores),
         (truth, sparse.csr_array(scores)),
         frames,
     ):
-        assert mlc.decide(judged, known, recall=0.9).promises == expected
+        assert mlc.decide(judged, gold_table, recall=0.9).promises == expected
 
 
 def test_what_is_no_truth_or_no_score_is_refused(scored):
     truth, scores = scored
-    for known, judged in (
+    for gold_table, judged in (
         (-1 * truth, scores),
         (scores, scores),
         ("x", scores),
@@ -317,6 +322,6 @@ def test_what_is_no_truth_or_no_score_is_refused(scored):
         (truth, 1j * scores),
     ):
         with pytest.raises(InputError, match="^(truth|scores): found "):
-            mlc.decide(judged, known, recall=0.9)
+            mlc.decide(judged, gold_table, recall=0.9)
     with pytest.raises(InputError, match="^recall: found 'high'"):
         mlc.decide(scores, truth, recall="high")

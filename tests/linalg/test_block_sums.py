@@ -36,19 +36,19 @@ def test_sums_of_votes_times_a_matrix(fill, dtype):
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("shape", [(1, 1), (13, 7), (64, 2), (40, 30)])
 def test_decisions_in_bits_add_up_as_scores_do(order, shape):
-    said = np.random.default_rng(0).random((3, *shape)) < 0.3
+    votes = np.random.default_rng(0).random((3, *shape)) < 0.3
     expected = (
-        said.sum(axis=1),
-        said.sum(axis=1),
-        np.einsum("kil,qil->kq", said.astype(int), said.astype(int)),
+        votes.sum(axis=1),
+        votes.sum(axis=1),
+        np.einsum("kil,qil->kq", votes.astype(int), votes.astype(int)),
     )
     mixed = [
-        np.asarray(said[0], order=order),
-        np.asfortranarray(said[1]),
-        np.ascontiguousarray(said[2]),
+        np.asarray(votes[0], order=order),
+        np.asfortranarray(votes[1]),
+        np.ascontiguousarray(votes[2]),
     ]
-    csr = [sparse.csr_array(own.astype(float)) for own in said]
-    for matrices in (mixed, [own.astype(float) for own in mixed], csr):
+    csr = [sparse.csr_array(matrix.astype(float)) for matrix in votes]
+    for matrices in (mixed, [matrix.astype(float) for matrix in mixed], csr):
         for result, sums in zip(
             kernels.model_sums(Predictions(matrices)), expected, strict=True
         ):

@@ -18,9 +18,11 @@ FEW = (
 
 @pytest.mark.parametrize("votes", [VOTES, FEW], ids=["many", "few"])
 def test_codes_are_the_votes_bit_by_bit(votes):
-    expected = sum(own.astype(int) << k for k, own in enumerate(votes))
-    by_column = [np.asfortranarray(own) for own in votes]
-    sparse_ones = [sparse.csr_array(own) for own in votes]
+    expected = sum(
+        votes_of_model.astype(int) << k for k, votes_of_model in enumerate(votes)
+    )
+    by_column = [np.asfortranarray(votes_of_model) for votes_of_model in votes]
+    sparse_ones = [sparse.csr_array(votes_of_model) for votes_of_model in votes]
     mixed = [*sparse_ones[:1], *votes[1:]]
     for form in (
         votes,
@@ -80,11 +82,13 @@ def test_patterns_and_connections_add_up_to_the_same(votes, kind):
     result = vote_patterns.pooled(A, weights)
     np.testing.assert_allclose(dense(result), expected, atol=1e-14)
     with_all = np.einsum("kil,il->kl", votes.astype(float), expected)
-    for own, model, product in zip(
+    for votes_of_model, model, product in zip(
         vote_patterns.by_model(A, m), votes, with_all, strict=True
     ):
-        np.testing.assert_array_equal(dense(own), model)
-        np.testing.assert_allclose(column_sums(own * result), product, rtol=1e-12)
+        np.testing.assert_array_equal(dense(votes_of_model), model)
+        np.testing.assert_allclose(
+            column_sums(votes_of_model * result), product, rtol=1e-12
+        )
 
 
 @pytest.mark.parametrize(

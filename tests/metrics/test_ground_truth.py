@@ -11,9 +11,9 @@ def test_names_decide_not_positions():
     table = ScoreTable(
         "truth", sparse.csr_array([[1, 0], [0, 1]]), ["b", "a"], ["y", "x"]
     )
-    found = match_truth_table(table, ["a", "b"], ["x", "y"])
-    np.testing.assert_array_equal(found.truth, [[True, False], [False, True]])
-    assert (found.rows.tolist(), found.columns.tolist(), found.note) == (
+    match = match_truth_table(table, ["a", "b"], ["x", "y"])
+    np.testing.assert_array_equal(match.truth, [[True, False], [False, True]])
+    assert (match.rows.tolist(), match.columns.tolist(), match.note) == (
         [0, 1],
         [0, 1],
         "",
@@ -48,6 +48,6 @@ def test_ragged_or_masked_truth_is_refused(truth):
 
 
 def test_truth_without_instances_is_refused():
-    found = mlc.combine([[[1, 0], [0, 1]]])
+    consensus = mlc.combine([[[1, 0], [0, 1]]])
     with pytest.raises(mlc.InputError, match=r"^truth: found shape \(0, 2\)"):
-        found.evaluate(found.to_frame()[:0])
+        consensus.evaluate(consensus.to_frame()[:0])

@@ -273,9 +273,14 @@ def test_estimates_equal_the_equations_written_with_loops(seed):
         unseen=1 - pi,
         is_proportion=is_proportion,
     ).compute_estimates()
-    for at, name in enumerate(RANKING_METRICS):
+    for position, name in enumerate(RANKING_METRICS):
         theta, error, worth, effective = estimate_by_loops(
-            value[at], psi[at], shift[at], expected_psi[at], 1 / pi, pi
+            value[position],
+            psi[position],
+            shift[position],
+            expected_psi[position],
+            1 / pi,
+            pi,
         )
         estimate = estimates[name]
         assert (

@@ -172,12 +172,12 @@ def test_models_are_judged_on_the_labels_that_they_know():
     """Who is always right about the labels it knows makes no error, whatever the others are."""
     pd = pytest.importorskip("pandas")
     truth = np.random.default_rng(0).random((50, 4)) < 0.4
-    whole = pd.DataFrame(truth.astype(float), columns=list("abcd"))
-    panel = mlc.Predictions({"whole": whole, "part": whole[["a", "b", "d"]]})
-    for some in (panel, panel.as_block(many=True)):
-        results = metrics.evaluate_models(truth, some)["part"]
+    all_labels = pd.DataFrame(truth.astype(float), columns=list("abcd"))
+    panel = mlc.Predictions({"whole": all_labels, "part": all_labels[["a", "b", "d"]]})
+    for predictions in (panel, panel.as_block(many=True)):
+        results = metrics.evaluate_models(truth, predictions)["part"]
         assert results == metrics.evaluate(
-            truth[:, [0, 1, 3]], whole[["a", "b", "d"]].to_numpy()
+            truth[:, [0, 1, 3]], all_labels[["a", "b", "d"]].to_numpy()
         ) | {"share": 0.75}
         assert (results["micro_auc"], results["hamming_loss"]) == (1.0, 0.0)
 
@@ -196,7 +196,7 @@ def test_frames_are_matched_by_their_names():
 
 
 @pytest.mark.parametrize(
-    ("index", "columns", "said"),
+    ("index", "columns", "message"),
     [
         ("abd", "xy", "scores: found other instances than the truth has"),
         ("abca", "xy", "instances of truth and scores: found 'a' at positions 0, 3"),
@@ -205,7 +205,7 @@ def test_frames_are_matched_by_their_names():
         ("abc", "xyx", "labels of truth and scores: found 'x' at positions 0, 2"),
     ],
 )
-def test_frames_with_other_names_are_refused(index, columns, said):
+def test_frames_with_other_names_are_refused(index, columns, message):
     truth = pd.DataFrame(
         np.eye(3, 2, dtype=bool), index=list("abc"), columns=["x", "y"]
     )
@@ -214,7 +214,7 @@ def test_frames_with_other_names_are_refused(index, columns, said):
         index=list(index),
         columns=list(columns),
     )
-    with pytest.raises(mlc.InputError, match=said):
+    with pytest.raises(mlc.InputError, match=message):
         ranking.micro_auc(truth, scores)
     twice = pd.DataFrame(np.eye(2, dtype=bool), index=list("aa"), columns=["x", "y"])
     with pytest.raises(mlc.InputError, match="found 'a' at positions 0, 1"):
@@ -261,15 +261,15 @@ def test_sparse_scores_are_judged_as_dense_ones():
 
 def test_models_of_many_labels_are_judged_as_those_of_few():
     rng = np.random.default_rng(1)
-    said = [
+    matrices = [
         sparse.random_array((40, 30), density=0.1, rng=rng, format="csr")
         for _ in range(3)
     ]
     truth = sparse.random_array((40, 30), density=0.1, rng=rng, format="csr").astype(
         bool
     )
-    panel = mlc.Predictions(said)
+    panel = mlc.Predictions(matrices)
     results = metrics.evaluate_models(truth, panel.as_block(many=True))
     assert {
-        name: pytest.approx(own) for name, own in results.items()
+        name: pytest.approx(value) for name, value in results.items()
     } == metrics.evaluate_models(truth, panel)

@@ -72,5 +72,9 @@ def by_all_sets(vote, chosen):
     sets = list(itertools.combinations(range(len(vote)), size))
     most = max(sum(vote[list(s)]) for s in sets)
     best = [set(s) for s in sets if sum(vote[list(s)]) > most - 1e-9]
-    own = set(np.flatnonzero(chosen).tolist())
-    return own - set.union(*best), set.intersection(*best) - own, len(best) > 1
+    chosen_labels = set(np.flatnonzero(chosen).tolist())
+    return (
+        chosen_labels - set.union(*best),
+        set.intersection(*best) - chosen_labels,
+        len(best) > 1,
+    )

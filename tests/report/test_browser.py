@@ -96,20 +96,22 @@ def files(tmp_path_factory):
 @pytest.fixture
 def opened(browser, files):
     """Open a report in a new page; in the end nothing may have been said on the console or asked of the network."""
-    said = []
+    messages = []
     pages = []
 
     def opened(name, **settings):
         page = browser.new_page(**settings)
         pages.append(page)
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
         page.on(
-            "dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss())
+            "dialog", lambda dialog: (messages.append(dialog.message), dialog.dismiss())
         )
         page.on(
             "request",
-            lambda request: said.append(request.url) if not _own(request.url) else None,
+            lambda request: (
+                messages.append(request.url) if not _own(request.url) else None
+            ),
         )
         page.goto(files(name).as_uri())
         return page
@@ -117,7 +119,7 @@ def opened(browser, files):
     yield opened
     for page in pages:
         page.close()
-    assert said == []
+    assert messages == []
 
 
 def _own(url):
@@ -244,9 +246,9 @@ def test_sorting_closes_what_was_explained_and_keeps_each_explanation_with_its_i
 def test_a_cell_of_a_heat_map_is_read_out(opened):
     page = opened("two models")
     svg = page.locator("#models svg.heat")
-    left, top, size, _ = map(int, svg.get_attribute("data-frame").split())
+    left_edge, top, size, _ = map(int, svg.get_attribute("data-frame").split())
     svg.scroll_into_view_if_needed()
-    svg.hover(position={"x": left + 1.5 * size, "y": top + 0.5 * size})
+    svg.hover(position={"x": left_edge + 1.5 * size, "y": top + 0.5 * size})
     names = svg.locator(".r").all_text_contents()
     figure = svg.locator(".t").first.text_content()
     assert (
@@ -273,18 +275,21 @@ def test_on_a_phone_wide_tables_show_that_they_scroll_and_a_tap_opens_what_a_poi
     heading = page.locator("th[title]").first
     heading.scroll_into_view_if_needed()
     heading.locator("button").tap()
-    told = page.locator(".table .told").first
+    description = page.locator(".table .told").first
     assert (
-        told.inner_text()
+        description.inner_text()
         == f"{heading.text_content()}: {heading.get_attribute('title')}"
     )
     svg = page.locator("#models svg.heat")
-    left, top, size, _ = map(int, svg.get_attribute("data-frame").split())
+    left_edge, top, size, _ = map(int, svg.get_attribute("data-frame").split())
     scale = svg.bounding_box()["width"] / svg.evaluate(
         "one => one.viewBox.baseVal.width"
     )
     svg.tap(
-        position={"x": (left + 1.5 * size) * scale, "y": (top + 0.5 * size) * scale}
+        position={
+            "x": (left_edge + 1.5 * size) * scale,
+            "y": (top + 0.5 * size) * scale,
+        }
     )
     assert " and " in page.locator("#models .readout").inner_text()
     page.locator("#instances .why").first.tap()
@@ -335,14 +340,14 @@ def test_without_scripts_all_rows_are_there(browser, files):
 
 
 def test_in_the_frame_of_a_notebook(browser):
-    said = []
+    messages = []
     page = browser.new_page()
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
     panel, _ = mlc.datasets.make_panel(30, 5, 3, random_state=0)
     page.set_content(mlc.combine(panel).report()._repr_html_())
     frame = page.frame_locator("iframe")
     frame.locator(".why").first.click()
     assert frame.locator("tr.reasons").count() == 1
     page.close()
-    assert said == []
+    assert messages == []

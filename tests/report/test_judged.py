@@ -13,10 +13,10 @@ from mlconsensus.report.evaluation import compute_calibration_error
 
 
 def test_judged(made, consensus, summary):
-    found = summary.judged
+    judged = summary.judged
     panel, truth = made
-    by_name = {row.name: row.metrics for row in found.results}
-    assert [row.kind for row in found.results] == [
+    by_name = {row.name: row.metrics for row in judged.results}
+    assert [row.kind for row in judged.results] == [
         "consensus",
         *["method"] * (len(mlc.COMBINERS) - 1),
         *["model"] * 5,
@@ -38,8 +38,8 @@ def test_judged(made, consensus, summary):
         by_all_sets(vote, chosen)
         for vote, chosen in zip(consensus.vote, consensus.label_indicator, strict=True)
     ]
-    for j, gain in enumerate(found.labels):
-        own = consensus.label_indicator[:, j]
+    for j, gain in enumerate(judged.labels):
+        decided = consensus.label_indicator[:, j]
         voting = consensus.label_indicator[:, j].copy()
         for i, (added, dropped, _) in enumerate(literal):
             voting[i] = (voting[i] and j not in added) or j in dropped
@@ -47,10 +47,12 @@ def test_judged(made, consensus, summary):
             f1_score(truth[:, j], voting, zero_division=0)
         )
         assert gain.consensus == pytest.approx(
-            f1_score(truth[:, j], own, zero_division=0)
+            f1_score(truth[:, j], decided, zero_division=0)
         )
-        assert gain.mended == ((voting != truth[:, j]) & (own == truth[:, j])).sum()
-        assert gain.spoiled == ((voting == truth[:, j]) & (own != truth[:, j])).sum()
+        assert gain.mended == ((voting != truth[:, j]) & (decided == truth[:, j])).sum()
+        assert (
+            gain.spoiled == ((voting == truth[:, j]) & (decided != truth[:, j])).sum()
+        )
         assert gain.relevant == truth[:, j].sum()
 
 
@@ -72,19 +74,19 @@ def test_gains_leave_out_what_voting_ties_whatever_the_order_of_labels():
 def test_clusterings_beside_the_models(made):
     """Voting and the other methods are judged on the models alone, where they cannot use clusterings."""
     panel, truth = made
-    found = mlc.combine(
+    consensus = mlc.combine(
         panel.with_clusterings({"halves": [i % 2 for i in range(len(panel))]}),
         method="mlcm-r",
     )
     results = {
-        row.name: row.metrics for row in found.report(truth).summary.judged.results
+        row.name: row.metrics for row in consensus.report(truth).summary.judged.results
     }
     for name in ("MV", "MLCM-a"):
         assert results[name]["ranking_loss"] == mlc.metrics.ranking_loss(
             truth, mlc.COMBINERS[name]().fit_transform(panel)
         )
     assert results["MLCM-r"]["ranking_loss"] == mlc.metrics.ranking_loss(
-        truth, found.scores
+        truth, consensus.scores
     )
 
 
@@ -100,7 +102,7 @@ def test_curves(made, consensus, summary):
         for r, p in zip(curve.recall, curve.precision, strict=True)
     } <= known
     assert curve.recall[-1] == 1
-    found = summary.judged.reliability[0]
+    reliability = summary.judged.reliability[0]
     flat = consensus.scores.ravel()
     relevant = made.truth.ravel()
     bins = [
@@ -108,34 +110,40 @@ def test_curves(made, consensus, summary):
         for low, high in itertools.pairwise([-9, *np.arange(1, 10) / 10, 9])
     ]
     full = [cells for cells in bins if cells.any()]
-    assert found.cells == tuple(int(cells.sum()) for cells in full)
-    assert found.score == pytest.approx([flat[cells].mean() for cells in full])
-    assert found.relevant == pytest.approx([relevant[cells].mean() for cells in full])
+    assert reliability.cells == tuple(int(cells.sum()) for cells in full)
+    assert reliability.score == pytest.approx([flat[cells].mean() for cells in full])
+    assert reliability.relevant == pytest.approx(
+        [relevant[cells].mean() for cells in full]
+    )
 
 
 def test_large_truths_are_sampled(made, consensus, monkeypatch):
     monkeypatch.setattr(evaluation, "MOST_CELLS", 9 * 40)
-    found = summarize(mlc.combine(made.predictions, method="mlcm-a"), made.truth).judged
-    assert (found.n_sampled, found.n_instances) == (40, 400)
-    at = np.linspace(0, 399, 40).round().astype(int)
+    judged = summarize(
+        mlc.combine(made.predictions, method="mlcm-a"), made.truth
+    ).judged
+    assert (judged.n_sampled, judged.n_instances) == (40, 400)
+    rows = np.linspace(0, 399, 40).round().astype(int)
     fitted = mlc.MLCMa().fit(made.predictions)
-    assert found.results[0].metrics["ranking_loss"] == pytest.approx(
-        mlc.metrics.ranking_loss(made.truth[at], fitted.transform(made.predictions)[at])
+    assert judged.results[0].metrics["ranking_loss"] == pytest.approx(
+        mlc.metrics.ranking_loss(
+            made.truth[rows], fitted.transform(made.predictions)[rows]
+        )
     )
 
 
 def test_truth_by_name_about_a_part(made, consensus):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(made.truth, columns=consensus.labels).iloc[10:60, 2:5]
-    found = summarize(consensus, frame).judged
-    assert (found.n_instances, [gain.name for gain in found.labels]) == (
+    judged = summarize(consensus, frame).judged
+    assert (judged.n_instances, [gain.name for gain in judged.labels]) == (
         50,
         list(consensus.labels[2:5]),
     )
     empty = int((~frame.to_numpy().any(axis=1)).sum())
     assert empty > 1
     counted = f"{empty} instances without a relevant label: any that is put first there is one error"
-    assert found.note == f"judged on 50 of 400 instances and 3 of 9 labels; {counted}"
+    assert judged.note == f"judged on 50 of 400 instances and 3 of 9 labels; {counted}"
 
 
 def test_a_truth_of_another_shape_is_refused(consensus):

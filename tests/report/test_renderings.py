@@ -148,8 +148,8 @@ def test_a_name_longer_than_reason_is_cut_and_says_so():
 
 def test_json_is_the_whole_summary():
     report = report_of("hostile names")
-    found = json.loads(report.to_json(), parse_constant=pytest.fail)
-    assert list(found) == [
+    data = json.loads(report.to_json(), parse_constant=pytest.fail)
+    assert list(data) == [
         "panel",
         "models",
         "agreement",
@@ -160,11 +160,11 @@ def test_json_is_the_whole_summary():
         "origin",
         "note",
     ]
-    assert [model["name"] for model in found["panel"]["models"]] == HOSTILE
-    assert np.shape(found["models"]["agreement"]) == (11, 11)
-    reason = found["changes"]["instances"][0]["reasons"][0]
+    assert [model["name"] for model in data["panel"]["models"]] == HOSTILE
+    assert np.shape(data["models"]["agreement"]) == (11, 11)
+    reason = data["changes"]["instances"][0]["reasons"][0]
     assert set(reason["parts"][0]) == {"model", "label", "said", "contribution", "vote"}
-    assert len(found["judged"]["results"]) == len(mlc.COMBINERS) + 11 + 1
+    assert len(data["judged"]["results"]) == len(mlc.COMBINERS) + 11 + 1
     assert json.loads(report_of("no agreement").to_json())["judged"] is None
 
 
@@ -218,13 +218,13 @@ def test_what_a_reader_should_know_first():
     text = (
         mlc.combine(mlc.Predictions(five, models=list("abcdefgh"))).report().to_text()
     )
-    for said in (
+    for sentence_start in (
         "e answers as if at random:",
         "f answers as",
         "g says the opposite of the others:",
         "h answers as b",
     ):
-        assert f"\n- {said} " in text
+        assert f"\n- {sentence_start} " in text
 
 
 def test_warnings_are_those_of_the_diagnostics():
@@ -238,18 +238,21 @@ def test_warnings_are_those_of_the_diagnostics():
         mlc.Predictions([*good.to_array(), *at_random], models=names)
     )
     report = consensus.report()
-    found = consensus.diagnostics
-    assert [one.raters for one in found.suspects] == [("<b>\n",), ("f",), ("g",)]
+    diagnostics = consensus.diagnostics
+    assert [one.raters for one in diagnostics.suspects] == [("<b>\n",), ("f",), ("g",)]
     text = report.to_text()
     page = report.to_html()
-    for sentence in (found.voices.sentence, *(one.sentence for one in found.suspects)):
+    for sentence in (
+        diagnostics.voices.sentence,
+        *(one.sentence for one in diagnostics.suspects),
+    ):
         assert f"\n- {sentence}.\n" in text
         assert f"<li>{escape(sentence)}.</li>" in page
     models = json.loads(report.to_json())["models"]
     assert [one["sentence"] for one in models["suspects"]] == [
-        one.sentence for one in found.suspects
+        one.sentence for one in diagnostics.suspects
     ]
-    assert models["voices"] == asdict(found.voices)
+    assert models["voices"] == asdict(diagnostics.voices)
 
 
 def test_a_crowd_is_cut_in_the_table_of_metrics_too():
@@ -266,19 +269,19 @@ def test_a_crowd_is_cut_in_the_table_of_metrics_too():
 
 
 def test_ask_is_not_named_where_it_takes_no_such_panel():
-    found = replace(report_of("two models").summary, judged=None)
-    assert "mlconsensus ask writes" in actions(found)[-1].sentence
+    summary = replace(report_of("two models").summary, judged=None)
+    assert "mlconsensus ask writes" in actions(summary)[-1].sentence
     assert (
         "mlconsensus ask"
-        not in actions(replace(found, note="the 500 labels named most are looked at"))[
-            -1
-        ].sentence
+        not in actions(
+            replace(summary, note="the 500 labels named most are looked at")
+        )[-1].sentence
     )
 
 
 def test_a_crowd_of_suspects_is_counted():
     one = report_of("two models").summary
-    found = FlaggedModel(
+    suspect = FlaggedModel(
         kind="random",
         raters=("a",),
         sentence="a answers as if at random",
@@ -291,10 +294,10 @@ def test_a_crowd_of_suspects_is_counted():
         p_value=0.0,
         q_value=0.0,
     )
-    models = replace(one.models, suspects=(found,) * 14)
-    said = findings(replace(one, models=models))
-    assert said.count("a answers as if at random.") == 12
-    assert "The report as JSON has 2 more warnings." in said
+    models = replace(one.models, suspects=(suspect,) * 14)
+    sentences = findings(replace(one, models=models))
+    assert sentences.count("a answers as if at random.") == 12
+    assert "The report as JSON has 2 more warnings." in sentences
 
 
 def test_a_notebook_shows_the_page_in_a_frame():

@@ -24,17 +24,17 @@ from panels import DEGENERATE, panels
 
 def test_panel(made, summary):
     scores = made.predictions.to_array()
-    for k, found in enumerate(summary.panel.models):
-        said = ~np.isnan(scores[k])
-        assert found.missing == pytest.approx(1 - said.mean())
-        assert (found.instances, found.labels) == (
-            said.any(axis=1).sum(),
-            said.any(axis=0).sum(),
+    for k, model in enumerate(summary.panel.models):
+        is_present = ~np.isnan(scores[k])
+        assert model.missing == pytest.approx(1 - is_present.mean())
+        assert (model.instances, model.labels) == (
+            is_present.any(axis=1).sum(),
+            is_present.any(axis=0).sum(),
         )
-        assert found.cardinality == pytest.approx(
-            np.nansum(scores[k]) / said.any(axis=1).sum()
+        assert model.cardinality == pytest.approx(
+            np.nansum(scores[k]) / is_present.any(axis=1).sum()
         )
-        assert found.decides
+        assert model.decides
     assert summary.panel.missing == pytest.approx(np.isnan(scores).mean())
     assert summary.panel.cardinality == pytest.approx(
         np.nanmean(scores, axis=0).sum(axis=1).mean()
@@ -43,23 +43,23 @@ def test_panel(made, summary):
 
 def test_scores_are_not_decisions():
     panel = mlc.Predictions([[[0.0, 1.0]], [[0.5, 1.0]]])
-    assert [found.decides for found in summarize(mlc.combine(panel)).panel.models] == [
+    assert [model.decides for model in summarize(mlc.combine(panel)).panel.models] == [
         True,
         False,
     ]
 
 
 def test_models(made, consensus, summary):
-    found = consensus.diagnostics.panel
-    at = [found.models.index(name) for name in summary.models.order]
-    assert sorted(at) == list(range(5))
+    diagnosed = consensus.diagnostics.panel
+    order = [diagnosed.models.index(name) for name in summary.models.order]
+    assert sorted(order) == list(range(5))
     np.testing.assert_array_equal(
-        summary.models.agreement, found.agreement[np.ix_(at, at)]
+        summary.models.agreement, diagnosed.agreement[np.ix_(order, order)]
     )
     for k, row in enumerate(summary.models.rows):
         others = [
-            (found.agreement[k, q], name)
-            for q, name in enumerate(found.models)
+            (diagnosed.agreement[k, q], name)
+            for q, name in enumerate(diagnosed.models)
             if q != k
         ]
         assert (row.agreement, row.nearest) == max(others)
@@ -68,7 +68,7 @@ def test_models(made, consensus, summary):
         ("random", ("model_4",))
     ]
     assert summary.models.rows[4].remark == "answers as if at random"
-    pairs = [found.agreement[k, q] for k, q in itertools.combinations(range(5), 2)]
+    pairs = [diagnosed.agreement[k, q] for k, q in itertools.combinations(range(5), 2)]
     assert summary.models.mean_agreement == pytest.approx(np.mean(pairs))
 
 
@@ -81,21 +81,21 @@ def test_pairs_that_share_few_instances_are_not_named():
         0, :4
     ]  # four instances that they agree on, and that is all of the first
     panel = mlc.Predictions(scores)
-    found = summarize(mlc.combine(panel))
+    summary = summarize(mlc.combine(panel))
     near = diagnostics.examine(
         panel.select(models=panel.models[1:])
     ).agreement - 3 * np.eye(4)
-    assert (found.models.rows[0].nearest, found.models.rows[0].agreement) == (
+    assert (summary.models.rows[0].nearest, summary.models.rows[0].agreement) == (
         None,
         None,
     )
-    assert found.models.rows[1].nearest == panel.models[1 + near[0].argmax()]
+    assert summary.models.rows[1].nearest == panel.models[1 + near[0].argmax()]
     one, other = np.unravel_index(near.argmax(), near.shape)
     assert (
         f"closest are model_{one + 1} and model_{other + 1} ({near.max():.2f})"
-        in findings(found)[0]
+        in findings(summary)[0]
     )
-    assert "model_0" not in heat(found.models.order, found.models.agreement).highest
+    assert "model_0" not in heat(summary.models.order, summary.models.agreement).highest
     assert "<td>–</td>" in mlc.combine(panel).report().to_html()
     few = summarize(mlc.combine(panel[:4]))  # where all share few, they are named
     assert few.models.rows[0].nearest == "model_1"
@@ -120,18 +120,18 @@ def test_like_stands_beside_like():
     block = np.kron(np.eye(2), np.ones((3, 3)))
     mixed = np.array([0, 3, 1, 4, 2, 5])
     order = models.ordered(block[np.ix_(mixed, mixed)])
-    groups = [int(mixed[at] >= 3) for at in order]
+    groups = [int(mixed[position] >= 3) for position in order]
     assert groups in ([0, 0, 0, 1, 1, 1], [1, 1, 1, 0, 0, 0])
 
 
 def test_labels(consensus, summary):
     chosen = consensus.label_indicator
     used = chosen.any(axis=0)
-    at = [consensus.labels.index(name) for name in summary.labels.order]
-    assert sorted(at) == np.flatnonzero(used).tolist()
+    order = [consensus.labels.index(name) for name in summary.labels.order]
+    assert sorted(order) == np.flatnonzero(used).tolist()
     np.testing.assert_allclose(
         summary.labels.correlation,
-        np.corrcoef(chosen[:, at].T.astype(float)),
+        np.corrcoef(chosen[:, order].T.astype(float)),
         atol=1e-10,
     )
     for pair in summary.labels.pairs:
@@ -156,11 +156,11 @@ def test_many_labels_are_thinned_to_those_with_the_strongest_ties():
     chosen[:, 70:80] = chosen[:, 60:70]  # ten pairs of twins
     names = tuple(f"l{j}" for j in range(120))
     none = np.zeros(120, dtype=np.int64)
-    found = labels.summarize_labels(names, chosen, none, none, np.zeros(120))
-    assert len(found.order) == labels.MOST_LABELS
-    assert {f"l{j}" for j in range(60, 80)} <= set(found.order)
-    assert len(found.rows) == 120
-    assert {(pair.one, pair.other) for pair in found.pairs[:10]} == {
+    thinned = labels.summarize_labels(names, chosen, none, none, np.zeros(120))
+    assert len(thinned.order) == labels.MOST_LABELS
+    assert {f"l{j}" for j in range(60, 80)} <= set(thinned.order)
+    assert len(thinned.rows) == 120
+    assert {(pair.one, pair.other) for pair in thinned.pairs[:10]} == {
         (f"l{j}", f"l{j + 10}") for j in range(60, 70)
     }
 
@@ -172,7 +172,7 @@ def test_pairs_are_counted_and_those_that_go_together_least_are_listed():
     chosen[:, 7] &= ~chosen[:, 0]
     names = tuple("abcdefgh")
     none = np.zeros(8, dtype=np.int64)
-    found = labels.summarize_labels(names, chosen, none, none, np.zeros(8))
+    label_summary = labels.summarize_labels(names, chosen, none, none, np.zeros(8))
     every = sorted(
         (
             (np.corrcoef(chosen[:, i], chosen[:, j])[0, 1], names[i], names[j])
@@ -181,16 +181,22 @@ def test_pairs_are_counted_and_those_that_go_together_least_are_listed():
         ),
         reverse=True,
     )
-    assert (found.n_pairs, len(found.pairs)) == (28, 20)
-    kept = [pair.correlation for pair in found.pairs]
-    assert kept == pytest.approx([one[0] for one in (*every[:10], *every[-10:])])
-    assert (found.pairs[-1].one, found.pairs[-1].other, found.pairs[-1].together) == (
+    assert (label_summary.n_pairs, len(label_summary.pairs)) == (28, 20)
+    correlations = [pair.correlation for pair in label_summary.pairs]
+    assert correlations == pytest.approx(
+        [one[0] for one in (*every[:10], *every[-10:])]
+    )
+    assert (
+        label_summary.pairs[-1].one,
+        label_summary.pairs[-1].other,
+        label_summary.pairs[-1].together,
+    ) == (
         "a",
         "h",
         0,
     )
     summary = summarize(mlc.combine([chosen, chosen], method="mv"))
-    report = Report(replace(summary, labels=found))
+    report = Report(replace(summary, labels=label_summary))
     assert (
         "The 10 pairs of labels that go together most, and the 10 that do least, of 28"
         in report.to_html()
@@ -199,45 +205,51 @@ def test_pairs_are_counted_and_those_that_go_together_least_are_listed():
     assert (
         "… and 18 between the 5 that go together most and the 5 that do least" in text
     )
-    last = ["a", "h", "0", f"{found.pairs[-1].expected:.1f}", f"−{-kept[-1]:.2f}"]
+    last = [
+        "a",
+        "h",
+        "0",
+        f"{label_summary.pairs[-1].expected:.1f}",
+        f"−{-correlations[-1]:.2f}",
+    ]
     assert last in [line.split() for line in text.splitlines()]
 
 
 @given(scores=panels())
 def test_added_and_dropped_are_what_no_and_every_best_vote_has(scores):
     consensus = mlc.combine(scores, method="mlcm-a")
-    found = compare_with_vote(consensus.vote, consensus.label_indicator)
+    comparison = compare_with_vote(consensus.vote, consensus.label_indicator)
     literal = [
         by_all_sets(vote, chosen)
         for vote, chosen in zip(consensus.vote, consensus.label_indicator, strict=True)
     ]
     l = scores.shape[2]
-    assert found.added.tolist() == [
+    assert comparison.added.tolist() == [
         sum(j in added for added, _, _ in literal) for j in range(l)
     ]
-    assert found.dropped.tolist() == [
+    assert comparison.dropped.tolist() == [
         sum(j in dropped for _, dropped, _ in literal) for j in range(l)
     ]
-    assert found.tied.tolist() == [tied for _, _, tied in literal]
-    assert (found.overruled > 0).tolist() == [
+    assert comparison.tied.tolist() == [tied for _, _, tied in literal]
+    assert (comparison.overruled > 0).tolist() == [
         bool(added or dropped) for added, dropped, _ in literal
     ]
 
 
 def test_changes(consensus, summary):
-    found = summary.changes
-    rows = {row.name: row for row in found.instances}
+    result = summary.changes
+    rows = {row.name: row for row in result.instances}
     literal = [
         by_all_sets(vote, chosen)
         for vote, chosen in zip(consensus.vote, consensus.label_indicator, strict=True)
     ]
-    assert found.n_added == sum(len(added) for added, _, _ in literal)
-    assert found.n_dropped == sum(len(dropped) for _, dropped, _ in literal)
-    assert found.n_changed == sum(
+    assert result.n_added == sum(len(added) for added, _, _ in literal)
+    assert result.n_dropped == sum(len(dropped) for _, dropped, _ in literal)
+    assert result.n_changed == sum(
         bool(added or dropped) for added, dropped, _ in literal
     )
     assert len(rows) == changes.MOST_INSTANCES < len(consensus.scores)
-    assert found.n_moved_shown == min(found.n_changed, changes.MOST_MOVED)
+    assert result.n_moved_shown == min(result.n_changed, changes.MOST_MOVED)
     sets = consensus.label_sets()
     for i, name in enumerate(consensus.instances.tolist()):
         if str(name) in rows:
@@ -249,7 +261,7 @@ def test_changes(consensus, summary):
             assert {consensus.labels.index(label) for label in row.dropped} == literal[
                 i
             ][1]
-    ranked = [row.overruled for row in found.instances[: found.n_moved_shown]]
+    ranked = [row.overruled for row in result.instances[: result.n_moved_shown]]
     assert ranked == sorted(ranked, reverse=True)
     assert min(ranked) > 0
 
@@ -285,13 +297,13 @@ def test_reasons_add_up_to_the_score(method, made):
 
 
 def test_nothing_changes_where_voting_is_the_method(made):
-    found = summarize(mlc.combine(made.predictions, method="mv")).changes
+    result = summarize(mlc.combine(made.predictions, method="mv")).changes
     assert (
-        found.n_changed,
-        found.n_added,
-        found.n_dropped,
-        found.moved,
-        found.n_moved_shown,
+        result.n_changed,
+        result.n_added,
+        result.n_dropped,
+        result.moved,
+        result.n_moved_shown,
     ) == (0, 0, 0, 0, 0)
 
 
