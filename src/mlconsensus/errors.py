@@ -56,32 +56,6 @@ class InputWarning(UserWarning):
     """
 
 
-def expect(right: bool, where: str, found: object, expected: str) -> None:
-    """Check a condition; new code writes ``if ...: raise InputError(...)`` instead.
-
-    Parameters
-    ----------
-    right : bool
-        The condition.
-    where, found, expected
-        Parameters of `InputError`.
-
-    Raises
-    ------
-    InputError
-        If the condition is false.
-
-    Examples
-    --------
-    >>> expect(2 < 1, "a.csv, row 7", 2, "a number below 1")
-    Traceback (most recent call last):
-    ...
-    mlconsensus.errors.InputError: a.csv, row 7: found 2, expected a number below 1
-    """
-    if not right:
-        raise InputError(where=where, found=found, expected=expected)
-
-
 def one_of(name: str, names: Collection[str], where: str) -> None:
     """Check that a name is valid.
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mlconsensus import Predictions
 from mlconsensus.linalg import block_sums as kernels
 
 
@@ -31,25 +30,3 @@ def test_sums_of_votes_times_a_matrix(fill, dtype):
         assert result.dtype == dtype
         np.testing.assert_allclose(result, expected, rtol=tolerance, atol=tolerance)
     assert (A.toarray() == dense).all()
-
-
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("shape", [(1, 1), (13, 7), (64, 2), (40, 30)])
-def test_decisions_in_bits_add_up_as_scores_do(order, shape):
-    votes = np.random.default_rng(0).random((3, *shape)) < 0.3
-    expected = (
-        votes.sum(axis=1),
-        votes.sum(axis=1),
-        np.einsum("kil,qil->kq", votes.astype(int), votes.astype(int)),
-    )
-    mixed = [
-        np.asarray(votes[0], order=order),
-        np.asfortranarray(votes[1]),
-        np.ascontiguousarray(votes[2]),
-    ]
-    csr = [sparse.csr_array(matrix.astype(float)) for matrix in votes]
-    for matrices in (mixed, [matrix.astype(float) for matrix in mixed], csr):
-        for result, sums in zip(
-            kernels.model_sums(Predictions(matrices)), expected, strict=True
-        ):
-            np.testing.assert_array_equal(result, sums)

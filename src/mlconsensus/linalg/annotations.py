@@ -39,21 +39,6 @@ class Annotations(NamedTuple):
         """Add up values of the sheets (r, l) to those of the raters (m, l)."""
         return np.asarray(adding(self.rater, self.shape[0]) @ values)
 
-    def by_cell(self, values: FloatArray) -> Any:
-        """Lay values of the sheets (r, l) out as one row a rater and one column a cell (m, n·l), 0 where it is silent.
-
-        Dense or CSR, whichever is faster to multiply.
-        """
-        m, n, l = self.shape
-        if len(self.rater) > _DENSE * m * n:
-            out = np.zeros((m, n, l))
-            out[self.rater, self.instance] = values
-            return out.reshape(m, n * l)
-
-        cells = (self.instance[:, None] * l + np.arange(l)).ravel()
-        starts = np.searchsorted(self.rater, np.arange(m + 1)) * l
-        return sparse.csr_array((values.ravel(), cells, starts), shape=(m, n * l))
-
 
 def make_annotations(block: Predictions) -> Annotations:
     """Write down who spoke about which instance, and what.

@@ -378,28 +378,3 @@ def best(above: Any, default: FloatArray) -> Any:
     )
     out.sort_indices()
     return out
-
-
-def telling(rows: Any) -> tuple[Any]:
-    """Keep of a CSR matrix (n, l) the rows from which is told which labels go together: a thousand labels say nothing.
-
-    They stand for their Gram matrix; blocks of them are merged by standing side by
-    side.
-    """
-    many = np.diff(rows.indptr) > MOST_NAMED
-    return (rows[np.flatnonzero(~many)] if many.any() else rows,)
-
-
-def at_cells(matrix: Any, cells: Any) -> FloatArray:
-    """Return what a CSR matrix (n, l) has at the stored cells of another.
-
-    Examples
-    --------
-    >>> at_cells(sparse.csr_array([[0.0, 0.5]]), sparse.csr_array([[1.0, 1.0]])).tolist()
-    [0.0, 0.5]
-    """
-    return dense(
-        matrix[
-            np.repeat(np.arange(cells.shape[0]), np.diff(cells.indptr)), cells.indices
-        ]
-    )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .predictions import Predictions, joined
+from .predictions import Predictions
 from .source import BasePredictions
 
 MOST_CELLS = 2**24  # of larger predictions every second, third, … instance is used
@@ -52,23 +52,3 @@ def subsample_for_diagnostics(source: BasePredictions) -> Predictions:
     if cells > MOST_CELLS:
         return source[:: -(-cells // MOST_CELLS)]
     return source
-
-
-def subsample_instances(source: BasePredictions, most: int) -> Predictions:
-    """Take at most so many instances, in stretches at even distances: the same wherever a panel is.
-
-    Examples
-    --------
-    >>> import mlconsensus as mlc
-    >>> subsample_instances(mlc.Predictions(np.zeros((1, 3000, 2))), 1000).instances[[0, 99, 100, -1]].tolist()
-    [0, 99, 300, 2799]
-    """
-    n = len(source)
-    if n <= most:
-        return source.read(0, n)
-
-    size = most // _STRETCHES
-    starts = np.arange(_STRETCHES) * (n // _STRETCHES)
-    if isinstance(source, Predictions):
-        return source[(starts[:, None] + np.arange(size)).ravel()]
-    return joined([source.read(start, start + size) for start in starts.tolist()])

@@ -62,12 +62,6 @@ class PrecisionRecall:
     recall: tuple[float, ...]
     precision: tuple[float, ...]
 
-    @property
-    def at_half(self) -> tuple[float, float]:
-        """The recall closest to one half, and its precision."""
-        points = zip(self.recall, self.precision, strict=True)
-        return min(points, key=lambda point: abs(point[0] - 0.5))
-
 
 @dataclass(frozen=True, kw_only=True)
 class ReliabilityCurve:
