@@ -130,15 +130,12 @@ def fitted(method: Any, pieces: list[mlc.Predictions], weights: Any) -> Any:
     """Solve from pieces of a panel, one after the other; what engines do, without their threads."""
     pieces = [piece.weighted(weights) for piece in pieces]
 
-    def gather(statistics: Any) -> Any:
-        return reduce(merge_statistics, map(statistics, pieces))
-
-    state = method.prepare(pieces[0], gather)
-    statistics = gather(lambda piece: method._compute_pass(piece, state))
     solver = clone(method)
     solver.weights_ = pieces[0].weights
-    solver.state_ = state
-    return solver._solve(statistics)
+    for _ in solver.passes:
+        statistics = reduce(merge_statistics, map(solver._compute_pass, pieces))
+        solver.state_ = solver._solve_pass(statistics, solver.state_, pieces[0].models)
+    return solver._solve(reduce(merge_statistics, map(solver._compute_pass, pieces)))
 
 
 def combined(
@@ -212,7 +209,7 @@ def faults(panel: Panel, method: Any, seed: int) -> list[str]:
         combined(method, given, weights, method._replace_fields(solution, halved)),
         1e-4 * size,
     )
-    if method.name == "Weighted" and not solution.overall.any():
+    if method.name == "Weighted" and not solution.model_reliability.any():
         heard = ~np.isnan(scores if weights is None else scores[weights > 0]).all(
             axis=0
         )
@@ -220,7 +217,8 @@ def faults(panel: Panel, method: Any, seed: int) -> list[str]:
         compare("votes", np.where(heard, vote, whole))
         found += (
             []
-            if "scores are votes" in method.describe_solution(solution)
+            if "votes are used" in method.describe_solution(solution)
+            or len(solution.model_reliability) == 1
             else ["says nothing of votes"]
         )
     return found

@@ -110,7 +110,7 @@ class Consensus:
         """How likely each label is relevant (n, l); docs/gold-figures.md says how far that can be trusted.
 
         With gold, calibrated by it. Without, as the agreement of the models suggests:
-        the rater filter's scores, cut to [0, 1], are what one more trusted rater would
+        scores of weighted consensus, cut to [0, 1], are what one more reliable model would
         say; another method's scores are brought to the scale of the vote.
         """
         self._expect_few("probabilities")

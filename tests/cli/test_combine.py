@@ -47,7 +47,7 @@ def test_files_are_matched_by_name(run, panel, method):
     assert missing.startswith("25.9% of the 3 × 3 × 3 predictions are missing")
     assert (
         done
-        == f"combined 3 models × 3 instances × 3 labels with {method} (it was asked for) → out.csv"
+        == f"combined 3 models × 3 instances × 3 labels with {method} (it was requested) → out.csv"
     )
     head, rows = _rows((panel / "out.csv").read_text())
     assert head == ["instance", "sport", "news", "war"]
@@ -73,12 +73,9 @@ def test_standard_input(shell, panel):
 
 
 def test_the_method_is_named_with_what_it_saw(run, panel):
-    ran = run("combine", "a.csv", "b.csv", "--optimize", "ranking-loss", "-o", "x.csv")
-    assert "with Filter (it leaves voting only as far as" in ran.err
-    assert (
-        "none is safer for ranking loss): the models do not agree beyond chance"
-        in ran.err
-    )
+    ran = run("combine", "a.csv", "b.csv", "-o", "x.csv")
+    assert "with Weighted (it is the default" in ran.err
+    assert "reliability" in ran.err
 
 
 def test_json_says_what_was_done(run, panel):
@@ -227,7 +224,7 @@ def test_an_output_is_replaced_only_by_force(run, panel):
     [
         (["nothere.csv"], ["nothere.csv"]),
         (["a.csv", "--method", "mlcmr"], ["found 'mlcmr'", "did you mean 'mlcm-r'"]),
-        (["a.csv", "--optimize", "speed"], ["speed"]),
+        (["a.csv", "--families", "none.csv"], ["none.csv"]),
         (["a.csv", "--format", "cvs"], ["cvs", "csv"]),
         (["a.csv", "-o", "x.cvs"], ["x.cvs", "csv"]),
         (["a.csv", "-o", "no/such/folder/x.csv"], ["no/such/folder"]),

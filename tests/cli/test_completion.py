@@ -28,9 +28,9 @@ SHELLS = {
 }
 LINES = {
     "mlconsensus combine al": "mlconsensus combine alpha.csv",
-    "mlconsensus combine alpha.csv --method fi": "mlconsensus combine alpha.csv --method filter",
+    "mlconsensus combine alpha.csv --method we": "mlconsensus combine alpha.csv --method weighted",
     "mlconsensus combine alpha.csv --output-format lab": "mlconsensus combine alpha.csv --output-format label-studio",
-    "mlconsensus combine alpha.csv --opt": "mlconsensus combine alpha.csv --optimize",
+    "mlconsensus combine alpha.csv --fam": "mlconsensus combine alpha.csv --families",
     "mlconsensus combine alpha.csv --aliases nam": "mlconsensus combine alpha.csv --aliases names.txt",
     "mlconsensus evaluate alpha.csv --truth al": "mlconsensus evaluate alpha.csv --truth alpha.csv",
     "mlconsensus agr": "mlconsensus agreement",

@@ -245,11 +245,13 @@ def test_compare_without_truth(run, raters):
 
 
 def test_groups_are_held_out_together(run, raters):
-    result = json.loads(run("compare", *raters, "--groups", "groups.csv", "--json").out)
+    result = json.loads(
+        run("compare", *raters, "--families", "groups.csv", "--json").out
+    )
     assert (result["n_groups"], result["n_folds"]) == (4, 4)
-    ran = run("compare", *raters[1:], "--groups", "groups.csv")
+    ran = run("compare", *raters[1:], "--families", "groups.csv")
     assert (ran.code, ran.out) == (2, "")
-    assert "groups: found 'a', expected some of 'b'" in ran.err
+    assert "families: found model 'a', expected one of" in ran.err
 
 
 def test_too_few_raters_are_told(run, raters):
@@ -285,10 +287,10 @@ def test_too_few_instances_are_told(run, panel):
             "--each-model: found no --truth, expected one to judge models by",
         ),
         (
-            ["--groups", "groups.csv", "--truth", "a.csv"],
-            "--groups: found --truth too, expected one of the two",
+            ["--families", "groups.csv", "--truth", "a.csv"],
+            "--families: found --truth too, expected one of the two",
         ),
-        (["--groups", "none.csv"], "none.csv: found no such file"),
+        (["--families", "none.csv"], "none.csv: found no such file"),
     ],
 )
 def test_options_that_do_not_go_together(run, raters, options, words):
@@ -329,7 +331,7 @@ def test_compare_by_gold_gives_intervals_and_says_of_what(run, answers):
     assert figure["low"] < figure["value"] < figure["high"]
     assert set(result["gains"]) == set(mlc.COMBINERS) - {"MV"}
     assert (
-        "--gold: found --truth or --groups too"
+        "--gold: found --truth or --families too"
         in run(
             "compare", *answers, "--gold", "answers.csv", "--truth", "answers.csv"
         ).err

@@ -16,7 +16,7 @@ def test_report(run, panel, output, start):
     assert (ran.code, ran.out) == (0, "")
     assert (
         ran.err.splitlines()[-1]
-        == f"reported on 3 models × 3 instances × 3 labels with Filter → {output}"
+        == f"reported on 3 models × 3 instances × 3 labels with Weighted → {output}"
     )
     assert (panel / output).read_text(encoding="utf-8").startswith(start)
 
@@ -54,7 +54,7 @@ def test_how_it_was_made(run, panel):
     assert (result["command"], result["method"], result["reason"]) == (
         command,
         "MLCM-r",
-        "it was asked for",
+        "it was requested",
     )
     assert result["parameters"]["alpha"] == "2.0"
     assert [(scores["name"], scores["sha256"]) for scores in result["inputs"]] == [

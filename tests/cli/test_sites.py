@@ -220,20 +220,6 @@ def test_a_list_of_labels_makes_sites_agree(run, sites):
     assert "found 'fever', expected some of 'flu', 'cold', 'fevers'" in ran.err
 
 
-def test_scores_are_taken_as_they_are_by_the_filter(run, sites):
-    panel, _ = mlc.datasets.make_panel(40, 4, 3, probabilities=True, random_state=0)
-    for model, scores in zip(MODELS, panel.to_array(), strict=True):
-        write_table(
-            sites / f"{model}.csv",
-            ScoreTable(
-                model, scores, [str(position) for position in range(40)], LABELS
-            ),
-        )
-    ran = run("statistics", *[f"{model}.csv" for model in MODELS], "-o", "x.stats")
-    assert "scores are taken as they are" in ran.err
-    assert mlc.load(sites / "x.stats").get_params()["rescale"] is False
-
-
 @pytest.fixture
 def stats(run, sites):
     """Files that fit and files that do not."""
@@ -357,7 +343,7 @@ def stats(run, sites):
         ("statistics north/ann.csv --method mlcm-r", "--output"),
         (
             "statistics north/ann.csv --after f.round --method mlcm-r -o x",
-            "--method: found MLCM-r, expected Filter as in f",
+            "--method: found MLCM-r, expected Weighted as in f",
         ),
         (
             "statistics north/ann.csv -o x.stats --epsilon 1",
@@ -369,7 +355,7 @@ def stats(run, sites):
         ),
         (
             "statistics north/ann.csv -o x.stats --epsilon 1 --delta 1e-6",
-            "found Filter, for whose statistics no bound",
+            "found Weighted, for whose statistics no bound",
         ),
         ("statistics north/ann.csv -o x.stats --clip 1", "--clip: found without"),
         (

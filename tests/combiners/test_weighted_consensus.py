@@ -203,14 +203,6 @@ def test_a_stated_family_is_one_model_for_other_methods():
     np.testing.assert_allclose(result, expected)
 
 
-def test_label_sets_of_predict_are_those_of_combine():
-    scores, _ = make_models(13, [0.8, 0.7, 0.6, 0.7], n_instances=200)
-    for method in mlc.COMBINERS:
-        consensus = mlc.combine(scores, method=method)
-        expected = consensus.label_indicator
-        assert (consensus.combiner.predict(scores) == expected).all(), method
-
-
 def test_gold_labels_find_an_inverted_model():
     quality = [-0.9, 0.3, 0.3, 0.3]
     scores, truth = make_models(14, quality, n_instances=600, n_labels=5)

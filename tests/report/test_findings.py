@@ -22,10 +22,7 @@ def test_the_report_begins_with_what_to_do():
     assert unknown[1].sentence.startswith(
         "Ask a person about 100 instances before you rely on it, first about "
     )
-    assert known[-1].sentence.startswith(
-        "Use voting in its place: in average precision it is 0."
-    )
-    assert " behind voting (−0." in known[-1].sentence
+    assert known[-1].sentence.startswith("Use it: it ranks better than chance")
     other, other_truth = mlc.datasets.make_panel(random_state=0)
     trusted = actions(
         mlc.combine(other, method="weighted").report(other_truth).summary

@@ -307,7 +307,7 @@ def test_a_notebook_shows_the_page_in_a_frame():
     attributes = frame.all("iframe")[0]
     assert attributes["srcdoc"] == report.to_html()
     assert attributes["sandbox"] == "allow-scripts"
-    assert repr(report) == "<Report: 2 models × 300 instances × 12 labels by Filter>"
+    assert repr(report) == "<Report: 2 models × 300 instances × 12 labels by Weighted>"
 
 
 def test_save(tmp_path):

@@ -19,7 +19,6 @@ from .options import (
     method_option,
     output_option,
     print_done,
-    print_message,
     written_option,
 )
 from .output import OutputOptions, done_option, output_options
@@ -28,10 +27,10 @@ if TYPE_CHECKING:
     from ..combiners.base import BaseCombiner
     from ..predictions.source import BasePredictions
 
-_METHOD = "The method they are for, one of METHODS.  [default: filter]"
+_METHOD = "The method they are for, one of METHODS.  [default: weighted]"
 _AFTER = (
     "What 'solve' made of all sites' files of the round before, for a method that "
-    "takes several (filter)."
+    "takes several (weighted)."
 )
 _LABEL_NAMES = (
     "The labels that all sites use, one a line; the panel may lack some, and others "
@@ -99,11 +98,6 @@ def statistics(
     with inputs.open() as predictions:
         if common_labels is not None:
             predictions = predictions.with_labels(common_labels)
-        if predictions.has_scores and "rescale" in combiner.get_params():
-            print_message(
-                "scores are taken as they are: bringing them to one scale would need "
-                "all sites' instances"
-            )
         if is_continued:
             predictions = predictions.with_labels(combiner.labels_)
             predictions = predictions.with_models(combiner.models_)
@@ -133,13 +127,8 @@ def _create_combiner(
 ) -> tuple[BaseCombiner, bool]:
     """Return the combiner to fit, and whether it continues an earlier round."""
     if after is None:
-        combiner_class = mlc.COMBINERS[library.find_method_name(method or "filter")]
-        if "rescale" not in combiner_class().get_params():
-            return combiner_class(), False
-
-        # Scores stay on their scales: before the first round, the common scale of all
-        # sites is not known.
-        return combiner_class(rescale=False), False
+        combiner_class = mlc.COMBINERS[library.find_method_name(method or "weighted")]
+        return combiner_class(), False
 
     combiner = mlc.load(after)
     if method is not None:

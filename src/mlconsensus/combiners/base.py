@@ -354,10 +354,9 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
         return scores
 
     def predict(self, predictions: Any) -> BoolArray:
-        """Return label sets: the best scores, as many labels as are expected.
+        """Return label sets: each instance gets as many labels as models give it.
 
-        Predictions that are not in memory are decided block by block: each instance
-        gets as many labels as the models give it on average.
+        This works block by block. `combine` chooses the best scores of all instances.
 
         Parameters
         ----------
@@ -370,9 +369,6 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
         ndarray (n, l) of bool.
         """
         panel = self.in_fitted_order(predictions)
-        if isinstance(panel, Predictions):
-            scores = map_blocks(panel, self.applying())
-            return panel.answered(self.choose_label_sets(scores, panel))
         label_sets: BoolArray = map_blocks(
             panel, partial(_top_labels, self.applying()), bool
         )

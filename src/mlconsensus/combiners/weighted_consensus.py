@@ -259,11 +259,10 @@ class WeightedConsensus(BaseCombiner):
         if block.is_large:
             return _sum_large(families, state, estimate, total, (weight, information))
 
-        information_matrix = total.to_array()
         sums = _sum_others(families, state, estimate, total, (weight, information))
         return WeightedConsensusStatistics(
             signal_gram=compute_gram(estimate),
-            information_gram=information_matrix.T @ information_matrix,
+            information_gram=np.asarray(compute_gram(total)),
             family_gram=families.sum_label_products(weight, state.mean),
             family_information_gram=families.count_label_products(information),
             score_products=_multiply_scores(families, state.reliability),

@@ -62,6 +62,12 @@ class PrecisionRecall:
     recall: tuple[float, ...]
     precision: tuple[float, ...]
 
+    @property
+    def at_half(self) -> tuple[float, float]:
+        """The recall closest to one half, and its precision."""
+        points = zip(self.recall, self.precision, strict=True)
+        return min(points, key=lambda point: abs(point[0] - 0.5))
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReliabilityCurve:
@@ -170,11 +176,11 @@ def judge(consensus: "Consensus", matched: MatchedTruth) -> JudgedSummary:
     >>> import mlconsensus as mlc
     >>> from mlconsensus.metrics.ground_truth import match_truth
     >>> panel, truth = mlc.datasets.make_panel(n_instances=50, random_state=0)
-    >>> consensus = mlc.combine(panel, method="filter")
+    >>> consensus = mlc.combine(panel, method="weighted")
     >>> matched = match_truth(truth, consensus.instances, consensus.labels)
     >>> summary = judge(consensus, matched)
     >>> summary.results[0].name, summary.results[0].kind
-    ('Filter', 'consensus')
+    ('Weighted', 'consensus')
     """
     sample = _draw_sample(consensus, matched)
 

@@ -66,9 +66,9 @@ class Report:
     --------
     >>> import mlconsensus as mlc
     >>> panel, _ = mlc.datasets.make_panel(n_instances=50, random_state=0)
-    >>> report = mlc.combine(panel, method="filter").report()
+    >>> report = mlc.combine(panel, method="weighted").report()
     >>> report
-    <Report: 5 models × 50 instances × 20 labels by Filter>
+    <Report: 5 models × 50 instances × 20 labels by Weighted>
     """
 
     def __init__(self, summary: Summary) -> None:
