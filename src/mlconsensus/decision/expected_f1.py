@@ -113,7 +113,7 @@ def estimate_total_labels(predictions: Predictions) -> int:
     >>> int(truth.sum()), int(np.mean(models, axis=0).sum())
     (527, 651)
     >>> estimate_total_labels(mlc.Predictions(models))
-    499
+    501
     """
     shares, p = _estimate_true_shares(predictions)
     blocks = [_get_values(block) for block in vote_shares(predictions)]

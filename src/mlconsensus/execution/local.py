@@ -64,7 +64,7 @@ def reduce_blocks(
     >>> import mlconsensus as mlc
     >>> predictions = mlc.Predictions([[[1, 0], [1, 1]]])
     >>> combiner = mlc.MajorityVote()
-    >>> reduce_blocks(predictions, lambda block: combiner._compute_pass(block, None))
+    >>> reduce_blocks(predictions, combiner._compute_pass)
     MajorityVoteStatistics(score_sum=array([2., 1.]), n_predictions=array([2., 2.]))
     """
     if isinstance(source, DaskPredictions):
