@@ -236,87 +236,152 @@ def _fit_all(pairs: _GoldPairs, curve: FloatArray, power: float) -> list[_Fit]:
     return fits
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Step:
+    """A step of Newton's method, and the log determinant of the negative Hessian."""
+
+    coefficients: FloatArray
+    shifts: FloatArray
+    log_determinant: float
+
+
+class _Posterior:
+    """The logarithm of the posterior for one prior, as a function of (a, b, c, w) and g.
+
+    Parameters
+    ----------
+    pairs : _GoldPairs
+        Pairs with gold labels.
+    prior : _Prior
+        Standard deviations of w and g.
+    power : float
+        Power of the likelihood.
+    """
+
+    def __init__(self, pairs: _GoldPairs, prior: _Prior, power: float) -> None:
+        self.pairs = pairs
+        self.power = power
+        self.features = pairs.curve_features
+        self.precision = _CURVE_PRECISION
+        if prior.tau > 0:
+            precision = np.full(len(pairs.models), prior.tau**-2)
+            self.features = np.hstack([self.features, pairs.differences])
+            self.precision = np.append(self.precision, precision)
+        self.mean = np.zeros(len(self.precision))
+        self.mean[:_N_CURVE] = _CURVE_MEAN
+
+        self.has_shifts = prior.sigma > 0
+        self.shift_precision = 0.0
+        if self.has_shifts:
+            self.shift_precision = prior.sigma**-2
+        self.kind = np.ones(len(pairs.relevant))
+        if prior.has_slope:
+            self.kind = pairs.slope
+
+    def compute_log_odds(
+        self, coefficients: FloatArray, shifts: FloatArray
+    ) -> FloatArray:
+        """Return the log odds of each pair; Eq. (4)."""
+        return np.asarray(
+            self.features @ coefficients + self.kind * self.pairs.spread(shifts)
+        )
+
+    def compute_value(self, coefficients: FloatArray, shifts: FloatArray) -> float:
+        """Return the tempered log likelihood plus the log prior without constants."""
+        log_odds = self.compute_log_odds(coefficients, shifts)
+        likelihood = self.pairs.relevant * log_odds - np.logaddexp(0, log_odds)
+        penalty = self.precision @ (coefficients - self.mean) ** 2
+        penalty += self.shift_precision * shifts @ shifts
+        return float(self.power * likelihood.sum() - penalty / 2)
+
+    def compute_step(self, coefficients: FloatArray, shifts: FloatArray) -> _Step:
+        """Return a step of Newton's method.
+
+        The Hessian with respect to g is diagonal, so g is eliminated.
+        """
+        pairs = self.pairs
+        features = self.features
+        probability = expit(self.compute_log_odds(coefficients, shifts))
+        residual = self.power * (pairs.relevant - probability)
+        curvature = self.power * probability * (1 - probability)
+        hessian = (features * curvature[:, np.newaxis]).T @ features
+        hessian += np.diag(self.precision)
+        gradient = features.T @ residual
+        gradient -= self.precision * (coefficients - self.mean)
+        if not self.has_shifts:
+            step = np.linalg.solve(hessian, gradient)
+            log_determinant = float(np.linalg.slogdet(hessian)[1])
+            return _Step(
+                coefficients=step,
+                shifts=np.zeros_like(shifts),
+                log_determinant=log_determinant,
+            )
+
+        weighted = (curvature * self.kind)[:, np.newaxis]
+        cross = pairs.sum_by_label(features * weighted)
+        diagonal = pairs.sum_by_label(curvature * self.kind**2) + self.shift_precision
+        shift_gradient = pairs.sum_by_label(residual * self.kind)
+        shift_gradient -= self.shift_precision * shifts
+        hessian -= cross.T @ (cross / diagonal[:, np.newaxis])
+        gradient -= cross.T @ (shift_gradient / diagonal)
+        step = np.linalg.solve(hessian, gradient)
+        log_determinant = np.linalg.slogdet(hessian)[1] + np.log(diagonal).sum()
+        return _Step(
+            coefficients=step,
+            shifts=(shift_gradient - cross @ step) / diagonal,
+            log_determinant=float(log_determinant),
+        )
+
+    def compute_log_prior_scale(self) -> float:
+        """Return twice the log of the prior's normalization, without powers of 2 pi."""
+        scale = float(np.log(self.precision).sum())
+        if self.has_shifts:
+            scale += self.pairs.n_labels * float(np.log(self.shift_precision))
+        return scale
+
+
 def _fit(
     pairs: _GoldPairs, prior: _Prior, power: float, start: _Fit | None = None
 ) -> _Fit:
-    """Maximize the posterior for one prior by Newton's method.
-
-    The Hessian with respect to g is diagonal, so g is eliminated.
-    """
-    features = pairs.curve_features
-    precision = _CURVE_PRECISION
-    if prior.tau > 0:
-        features = np.hstack([features, pairs.differences])
-        precision = np.append(precision, np.full(len(pairs.models), prior.tau**-2))
-    mean = np.zeros(len(precision))
-    mean[:_N_CURVE] = _CURVE_MEAN
-    kind = pairs.slope if prior.has_slope else np.ones(len(pairs.relevant))
-    shift_precision = prior.sigma**-2 if prior.sigma > 0 else 0.0
-
-    coefficients = mean.copy()
+    """Maximize the posterior for one prior by Newton's method."""
+    posterior = _Posterior(pairs, prior, power)
+    coefficients = posterior.mean.copy()
     shifts = np.zeros(pairs.n_labels)
     if start is not None:
-        coefficients = np.zeros(len(mean))
-        n_known = min(len(mean), len(start.coefficients))
-        coefficients[:n_known] = start.coefficients[:n_known]
+        n_shared = min(len(coefficients), len(start.coefficients))
+        coefficients = np.zeros(len(coefficients))
+        coefficients[:n_shared] = start.coefficients[:n_shared]
         shifts = start.shifts
 
-    def compute_objective(coefficients: FloatArray, shifts: FloatArray) -> float:
-        log_odds = features @ coefficients + kind * pairs.spread(shifts)
-        likelihood = pairs.relevant * log_odds - np.logaddexp(0, log_odds)
-        penalty = precision @ (coefficients - mean) ** 2
-        penalty += shift_precision * shifts @ shifts
-        return float(power * likelihood.sum() - penalty / 2)
-
-    objective = compute_objective(coefficients, shifts)
+    value = posterior.compute_value(coefficients, shifts)
+    log_determinant = 0.0
     for _ in range(_MAX_ITERATIONS):
-        log_odds = features @ coefficients + kind * pairs.spread(shifts)
-        probability = expit(log_odds)
-        residual = power * (pairs.relevant - probability)
-        curvature = power * probability * (1 - probability)
-        hessian = (features * curvature[:, np.newaxis]).T @ features
-        hessian[np.diag_indices_from(hessian)] += precision
-        gradient = features.T @ residual - precision * (coefficients - mean)
+        step = posterior.compute_step(coefficients, shifts)
+        log_determinant = step.log_determinant
 
-        shift_hessian = np.ones(pairs.n_labels)
-        if prior.sigma > 0:
-            shift_hessian = pairs.sum_by_label(curvature * kind**2) + shift_precision
-            cross = pairs.sum_by_label(features * (curvature * kind)[:, np.newaxis])
-            shift_gradient = pairs.sum_by_label(residual * kind)
-            shift_gradient = shift_gradient - shift_precision * shifts
-            hessian = hessian - cross.T @ (cross / shift_hessian[:, np.newaxis])
-            gradient = gradient - cross.T @ (shift_gradient / shift_hessian)
-
-        step = np.linalg.solve(hessian, gradient)
-        shift_step = np.zeros(pairs.n_labels)
-        if prior.sigma > 0:
-            shift_step = (shift_gradient - cross @ step) / shift_hessian
-
-        # Halve the step until the objective does not decrease.
+        # Halve the step until the posterior does not decrease.
         size = 1.0
-        new_objective = compute_objective(coefficients + step, shifts + shift_step)
-        while new_objective < objective - 1e-9 and size > 1e-4:
+        while True:
+            new_coefficients = coefficients + size * step.coefficients
+            new_shifts = shifts + size * step.shifts
+            new_value = posterior.compute_value(new_coefficients, new_shifts)
+            if new_value >= value - 1e-9 or size <= 1e-4:
+                break
             size /= 2
-            new_objective = compute_objective(
-                coefficients + size * step, shifts + size * shift_step
-            )
-        coefficients = coefficients + size * step
-        shifts = shifts + size * shift_step
-        change = abs(new_objective - objective)
-        objective = new_objective
+        change = abs(new_value - value)
+        coefficients = new_coefficients
+        shifts = new_shifts
+        value = new_value
         if change < 1e-6:
             break
 
-    # Laplace's approximation of the evidence.
-    log_determinant = np.linalg.slogdet(hessian)[1] + np.log(shift_hessian).sum()
-    log_prior = np.log(precision).sum()
-    if prior.sigma > 0:
-        log_prior += pairs.n_labels * np.log(shift_precision)
+    # Laplace's approximation.
+    correction = (posterior.compute_log_prior_scale() - log_determinant) / 2
     return _Fit(
         prior=prior,
         coefficients=coefficients,
         shifts=shifts,
-        log_evidence=objective + float(log_prior - log_determinant) / 2,
+        log_evidence=value + correction,
     )
 
 
