@@ -63,8 +63,9 @@ class Consensus:
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> found = mlc.combine(mlc.Predictions([[[1, 0]], [[1, 1]]], labels=["sport", "news"]), method="mlcm-r")
-    >>> found.method, found.label_indicator.tolist(), found.label_sets()
+    >>> predictions = mlc.Predictions([[[1, 0]], [[1, 1]]], labels=["sport", "news"])
+    >>> consensus = mlc.combine(predictions, method="mlcm-r")
+    >>> consensus.method, consensus.label_indicator.tolist(), consensus.label_sets()
     ('MLCM-r', [[True, True]], [('sport', 'news')])
     """
 
@@ -114,21 +115,21 @@ class Consensus:
         say; another method's scores are brought to the scale of the vote.
         """
         self._expect_few("probabilities")
-        known = self.gold
-        if known is None:
-            fair = self.scores
-        else:
-            fair = cross_fit(self.combiner, self.predictions)
+        uncalibrated = self._to_probabilities(self.scores)
+        gold = self.gold
+        if gold is None:
+            return uncalibrated
 
-        own, fair = (
-            np.clip(scores, 0, 1)
-            if isinstance(self.combiner, WeightedConsensus)
-            else calibrate_scores(scores, scores, self.vote)
-            for scores in (self.scores, fair)
-        )
-        if known is None:
-            return own
-        return self.predictions.answered(calibrate_scores(own, fair, known))
+        # Scores that were not fitted to the gold labels they are compared with.
+        cross_fitted = cross_fit(self.combiner, self.predictions)
+        held_out = self._to_probabilities(cross_fitted)
+        return self.predictions.answered(calibrate_scores(uncalibrated, held_out, gold))
+
+    def _to_probabilities(self, scores: FloatArray) -> FloatArray:
+        """Return scores on the scale of probabilities, without gold labels."""
+        if isinstance(self.combiner, WeightedConsensus):
+            return np.clip(scores, 0, 1)
+        return calibrate_scores(scores, scores, self.vote)
 
     @cached_property
     def vote(self) -> FloatArray:
@@ -168,19 +169,14 @@ class Consensus:
         from .report import Report, summarize
 
         panel, note = select_frequent_labels(self.predictions)
+        consensus = self
         if note:
-            found = replace(
-                combine(panel, method=clone(self.combiner)), reason=self.reason
-            )
-        else:
-            found = self
-
-        if truth is None:
-            known = None
-        else:
-            known = truth_table(truth, "truth", self.instances, self.labels)
-
-        return Report(summarize(found, known, note=note))
+            again = combine(panel, method=clone(self.combiner))
+            consensus = replace(again, reason=self.reason)
+        truth_values = None
+        if truth is not None:
+            truth_values = truth_table(truth, "truth", self.instances, self.labels)
+        return Report(summarize(consensus, truth_values, note=note))
 
     def explain(self, instance: int | str, label: int | str) -> Explanation:
         """Say which model's which statement raised or lowered a score, and by how much, against plain voting.
@@ -195,12 +191,11 @@ class Consensus:
         An exact sum over statements, and whether the label is in the instance's label
         set.
         """
-        found = explain(self.combiner, self.predictions, instance, label)
-        at = (
-            np.flatnonzero(self.instances == found.instance)[0],
-            self.labels.index(found.label),
-        )
-        return replace(found, in_label_set=bool(self.label_indicator[at]))
+        explanation = explain(self.combiner, self.predictions, instance, label)
+        row = np.flatnonzero(self.instances == explanation.instance)[0]
+        column = self.labels.index(explanation.label)
+        is_in_set = bool(self.label_indicator[row, column])
+        return replace(explanation, in_label_set=is_in_set)
 
     def intervals(self) -> tuple[FloatArray, FloatArray]:
         """Find how far any one model could sway the scores.
@@ -214,8 +209,7 @@ class Consensus:
         return leave_one_model_out(self.predictions, self.combiner)
 
     def _expect_few(self, what: str) -> None:
-        few = not isinstance(self.scores, SparseScores)
-        if not (few):
+        if isinstance(self.scores, SparseScores):
             raise InputError(
                 where=what,
                 found=sizes(self.predictions.shape),
@@ -250,7 +244,7 @@ class Consensus:
         order = np.lexsort((columns, -self.scores[rows, columns], rows))
         names = np.array(self.labels, dtype=object)[columns[order]]
         ends = np.cumsum(np.bincount(rows, minlength=len(self.scores)))
-        return [tuple(own) for own in np.split(names, ends[:-1])]
+        return [tuple(label_set) for label_set in np.split(names, ends[:-1])]
 
     def __repr__(self) -> str:
         n, l = self.scores.shape

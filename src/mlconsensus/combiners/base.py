@@ -282,16 +282,14 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
         if not hasattr(self, "models_"):
             return self._fit_last_pass(panel, None)
 
-        summed = hasattr(self, "statistics_")
-        if not (summed):
+        if not hasattr(self, "statistics_"):
             raise InputError(
                 where="partial_fit",
                 found="a solved model, which has no statistics",
                 expected="some to add to",
             )
 
-        exact = self.privacy_ is None
-        if not (exact):
+        if self.privacy_ is not None:
             raise InputError(
                 where="partial_fit",
                 found="private statistics",
@@ -549,39 +547,38 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "models_")
         settings = self._settings()
         if self._solved is None or self._solved[0] != settings:
-            summed = hasattr(self, "statistics_")
-            told = "what earlier rounds told, and no sums"
-            if not (summed or self.state_ is None):
-                raise InputError(
-                    where="statistics",
-                    found=told,
-                    expected="a solved model, or sums of the last round",
-                )
-            if self.unfinished:
-                raise InputError(
-                    where="statistics",
-                    found=self.progress(),
-                    expected="sums of the last round",
-                )
-
-            others = "others than the model was solved for"
-            same = "the same, as it has no statistics"
-            if not (summed):
-                raise InputError(where="parameters", found=others, expected=same)
-            if self.privacy_ is None:
-                sums = self.statistics_
-            else:
-                sums = self.privacy_.remove_noise(self)
-
-            if self.solves_at_once:
-                solution = self._solve(sums)
-            else:
-                work = partial(self._solve, sums)
-                one_thread = len(self.labels_) < self.one_thread_below
-                solution = local.solve(work, one_thread)
-            self._solved = (settings, solution)
-
+            self._solved = (settings, self._solve_statistics())
         return self._solved[1]
+
+    def _solve_statistics(self) -> Any:
+        """Return the solution of the statistics, or raise an `InputError`."""
+        has_statistics = hasattr(self, "statistics_")
+        if not has_statistics and self.state_ is not None:
+            raise InputError(
+                where="statistics",
+                found="what earlier rounds told, and no sums",
+                expected="a solved model, or sums of the last round",
+            )
+        if self.unfinished:
+            raise InputError(
+                where="statistics",
+                found=self.progress(),
+                expected="sums of the last round",
+            )
+        if not has_statistics:
+            raise InputError(
+                where="parameters",
+                found="others than the model was solved for",
+                expected="the same, as it has no statistics",
+            )
+
+        statistics = self.statistics_
+        if self.privacy_ is not None:
+            statistics = self.privacy_.remove_noise(self)
+        if self.solves_at_once:
+            return self._solve(statistics)
+        uses_one_thread = len(self.labels_) < self.one_thread_below
+        return local.solve(partial(self._solve, statistics), uses_one_thread)
 
     @property
     def model_weights_(self) -> FloatArray:
@@ -599,29 +596,9 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
         """Return predictions with models and labels, matched by name, in the fitted order; refuse others."""
         check_is_fitted(self, "models_")
         panel = as_predictions(predictions)
-        for what, found, fitted in (
-            ("models", panel.models, self.models_),
-            ("labels", panel.labels, self.labels_),
-        ):
-            if found != fitted:  # sets of 10,000,000 names take 10 s
-                strange = sorted({*found} - {*fitted})
-                absent = sorted({*fitted} - {*found})
-                lacking = ", ".join(map(repr, absent[:5]))
-                silent = f"Predictions.with_{what} makes what lacks silent"
-                fit = f"the {len(fitted):,} that were fitted"
-                if strange:
-                    raise InputError(
-                        where=what,
-                        found=repr("".join(strange[:1])),
-                        expected=(f"{absent[0]!r} as was fitted" if absent else fit),
-                    )
-                if absent:
-                    raise InputError(
-                        where=what, found=f"no {lacking}", expected=f"{fit}; {silent}"
-                    )
-
-        same = panel.clusters == self.clusters_
-        if not (same):
+        _check_same_names("models", panel.models, self.models_)
+        _check_same_names("labels", panel.labels, self.labels_)
+        if panel.clusters != self.clusters_:
             raise InputError(
                 where="clusters",
                 found=len(panel.clusters),
@@ -637,8 +614,7 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
         """Return predictions that this method can be fitted to; refuse others, and settings that make no sense."""
         self.check()
         panel = as_predictions(predictions)
-        right = self.uses_clusterings or not panel.clusters
-        if not (right):
+        if panel.clusters and not self.uses_clusterings:
             raise InputError(
                 where=type(self).__name__,
                 found="clusterings, which it cannot use",
@@ -680,6 +656,30 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
                 for name, value in self.get_params().items()
                 if name != "weights"
             )
+        )
+
+
+def _check_same_names(
+    what: str, names: tuple[str, ...], fitted_names: tuple[str, ...]
+) -> None:
+    """Raise an `InputError` unless names are those that were fitted, in any order."""
+    # Comparing tuples first: sets of 10,000,000 names take 10 s.
+    if names == fitted_names:
+        return
+    unknown = sorted({*names} - {*fitted_names})
+    absent = sorted({*fitted_names} - {*names})
+    fitted = f"the {len(fitted_names):,} that were fitted"
+    if unknown:
+        expected = fitted
+        if absent:
+            expected = f"{absent[0]!r} as was fitted"
+        raise InputError(where=what, found=repr(unknown[0]), expected=expected)
+    if absent:
+        listed = ", ".join(map(repr, absent[:5]))
+        raise InputError(
+            where=what,
+            found=f"no {listed}",
+            expected=f"{fitted}; Predictions.with_{what} makes what lacks silent",
         )
 
 
