@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import clone
 
 from . import metrics
 from .combiners.base import BaseCombiner
@@ -171,7 +170,7 @@ class Consensus:
         panel, note = select_frequent_labels(self.predictions)
         consensus = self
         if note:
-            again = combine(panel, method=clone(self.combiner))
+            again = combine(panel, method=self.combiner.make_unfitted_copy())
             consensus = replace(again, reason=self.reason)
         truth_values = None
         if truth is not None:
@@ -305,7 +304,7 @@ class Consensus:
         unknown = self.predictions.with_gold(None)
         scores = self.scores
         if self.gold is not None:
-            scores = clone(self.combiner).fit(unknown).transform(unknown)
+            scores = self.combiner.make_unfitted_copy().fit(unknown).transform(unknown)
         return decide(scores, panel.answered(np.full(scores.shape, np.nan)), **promises)
 
     def to_frame(self, library: str = "pandas") -> Any:

@@ -8,9 +8,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.utils._set_output import _get_output_config
-from sklearn.utils.validation import check_is_fitted
 
 from ..decision.expected_f1 import choose_label_sets
 from ..decision.label_sets import Empty, cardinalities, match_instances
@@ -32,6 +29,7 @@ from ..predictions import (
 from ..predictions.blocks import PredictionBlock
 from ..predictions.validation import Weights, model_weights
 from .contributions import Contributions
+from .estimator import Estimator
 from .gold_instances import collect_gold_instances
 from .memory import check_fits_memory
 
@@ -47,7 +45,7 @@ class FitPass:
     State: type  # record of what is estimated from them, for the next pass
 
 
-class BaseCombiner(TransformerMixin, BaseEstimator):
+class BaseCombiner(Estimator):
     """Base of all estimators; each adds a method's settings.
 
     Attributes
@@ -323,8 +321,7 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
         """
         panel = self.in_fitted_order(predictions)
         scores = map_blocks(panel, self.applying(dtype), dtype)
-        asked_for = _get_output_config("transform", self)["dense"]
-        if asked_for == "pandas":  # scikit-learn would not keep the instances' names
+        if self._returns_frame():
             return ScoreTable(
                 self.name, scores, panel.instances, self.labels_
             ).to_frame()
@@ -412,13 +409,6 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
         scores = map_blocks(self.in_fitted_order(panel), self.applying())
         table = ScoreTable(self.name, scores, panel.instances, self.labels_)
         return average_precision(y, table.to_frame() if is_frame(y) else scores)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True
-        tags.input_tags.sparse = tags.input_tags.allow_nan = True
-        tags.transformer_tags.preserves_dtype = []
-        return tags
 
     def applying(self, dtype: Any = np.float64) -> Callable[[Predictions], FloatArray]:
         """Return what turns a block into its scores, light enough to be sent to another process."""
@@ -538,13 +528,13 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
         self, input_features: Sequence[str] | None = None
     ) -> Array:
         """Return the names of the columns that `transform` gives: the labels."""
-        check_is_fitted(self, "models_")
+        self._check_is_fitted()
         return np.array(self.labels_, dtype=object)
 
     @property
     def solution_(self) -> Any:
         """What the statistics are solved to; worked out when first needed, since pieces may still arrive."""
-        check_is_fitted(self, "models_")
+        self._check_is_fitted()
         settings = self._settings()
         if self._solved is None or self._solved[0] != settings:
             self._solved = (settings, self._solve_statistics())
@@ -594,7 +584,7 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
 
     def in_fitted_order(self, predictions: Any) -> Predictions:
         """Return predictions with models and labels, matched by name, in the fitted order; refuse others."""
-        check_is_fitted(self, "models_")
+        self._check_is_fitted()
         panel = as_predictions(predictions)
         _check_same_names("models", panel.models, self.models_)
         _check_same_names("labels", panel.labels, self.labels_)
@@ -643,7 +633,7 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
     ) -> Any:
         """Return the statistics of all blocks in the pass that follows a state."""
         # A clone has no statistics: it is sent to where the blocks are.
-        worker = clone(self)
+        worker = self.make_unfitted_copy()
         worker.state_ = state
         compute = partial(_compute_block_statistics, worker, weights)
         return reduce_blocks(panel, compute)
