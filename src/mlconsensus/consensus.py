@@ -1,5 +1,7 @@
 """`combine`: run the method that is chosen, and say which and why."""
 
+from __future__ import annotations
+
 import os
 import warnings
 from dataclasses import dataclass, replace
@@ -8,20 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import metrics
+from . import decision, inspection, io, metrics, model_selection, report
 from .combiners.base import BaseCombiner
-from .combiners.majority_vote import majority_vote
-from .combiners.registry import Method, describe_choice, make_combiner
+from .combiners.registry import COMBINERS, Method, describe_choice, make_combiner
 from .combiners.weighted_consensus import WeightedConsensus
-from .decision.calibration import calibrate_scores
-from .decision.label_sets import Empty, Top, best_f1, cardinalities, top_labels
-from .decision.risk_control import RiskControlledSets, decide
 from .errors import InputError, InputWarning
-from .inspection.diagnostics import Diagnostics, diagnose, leave_one_model_out
-from .inspection.explanations import Explanation, explain
 from .linalg.sparse_scores import SparseScores
-from .metrics.ground_truth import match_truth
-from .model_selection.comparison import cross_fit
 from .predictions import (
     MAX_DENSE_LABELS,
     FloatArray,
@@ -38,6 +32,8 @@ from .predictions.validation import Weights
 from .text import plural, sizes
 
 if TYPE_CHECKING:
+    from .decision import Empty, RiskControlledSets, Top
+    from .inspection import Diagnostics, Explanation
     from .report import Report
 
 
@@ -94,7 +90,7 @@ class Consensus:
     @cached_property
     def cardinality(self) -> FloatArray:
         """How many labels the models gave each instance on average (n,)."""
-        return cardinalities(self.predictions)
+        return decision.cardinalities(self.predictions)
 
     @cached_property
     def label_indicator(self) -> Any:
@@ -120,29 +116,32 @@ class Consensus:
             return uncalibrated
 
         # Scores that were not fitted to the gold labels they are compared with.
-        cross_fitted = cross_fit(self.combiner, self.predictions)
+        cross_fitted = model_selection.cross_fit(self.combiner, self.predictions)
         held_out = self._to_probabilities(cross_fitted)
-        return self.predictions.answered(calibrate_scores(uncalibrated, held_out, gold))
+        return self.predictions.answered(
+            decision.calibrate_scores(uncalibrated, held_out, gold)
+        )
 
     def _to_probabilities(self, scores: FloatArray) -> FloatArray:
         """Return scores on the scale of probabilities, without gold labels."""
         if isinstance(self.combiner, WeightedConsensus):
             return np.clip(scores, 0, 1)
-        return calibrate_scores(scores, scores, self.vote)
+        return decision.calibrate_scores(scores, scores, self.vote)
 
     @cached_property
     def vote(self) -> FloatArray:
         """Scores (n, l) by majority voting, to compare with."""
-        scores: FloatArray = majority_vote(self.predictions.without_clusterings())
+        predictions = self.predictions.without_clusterings()
+        scores: FloatArray = COMBINERS["majority_vote"]().fit_transform(predictions)
         return scores
 
     @cached_property
     def diagnostics(self) -> Diagnostics:
         """Whether it helps here: who agrees, who looks random or copied, which labels are disputed, what moved."""
         self._expect_few("diagnostics")
-        return diagnose(self.predictions, self.scores, self.vote)
+        return inspection.diagnose(self.predictions, self.scores, self.vote)
 
-    def report(self, truth: Any = None) -> "Report":
+    def report(self, truth: Any = None) -> Report:
         """Show how models and labels agree, what consensus changed and why; a notebook shows it as a page.
 
         Parameters
@@ -165,8 +164,6 @@ class Consensus:
         >>> mlc.combine(panel).report(truth)
         <Report: 5 models × 100 instances × 20 labels by Weighted>
         """
-        from .report import Report, summarize
-
         panel, note = select_frequent_labels(self.predictions)
         consensus = self
         if note:
@@ -175,7 +172,7 @@ class Consensus:
         truth_values = None
         if truth is not None:
             truth_values = truth_table(truth, "truth", self.instances, self.labels)
-        return Report(summarize(consensus, truth_values, note=note))
+        return report.Report(report.summarize(consensus, truth_values, note=note))
 
     def explain(self, instance: int | str, label: int | str) -> Explanation:
         """Say which model's which statement raised or lowered a score, and by how much, against plain voting.
@@ -190,7 +187,9 @@ class Consensus:
         An exact sum over statements, and whether the label is in the instance's label
         set.
         """
-        explanation = explain(self.combiner, self.predictions, instance, label)
+        explanation = inspection.explain(
+            self.combiner, self.predictions, instance, label
+        )
         row = np.flatnonzero(self.instances == explanation.instance)[0]
         column = self.labels.index(explanation.label)
         is_in_set = bool(self.label_indicator[row, column])
@@ -205,7 +204,7 @@ class Consensus:
         out.
         """
         self._expect_few("intervals")
-        return leave_one_model_out(self.predictions, self.combiner)
+        return inspection.leave_one_model_out(self.predictions, self.combiner)
 
     def _expect_few(self, what: str) -> None:
         if isinstance(self.scores, SparseScores):
@@ -217,14 +216,14 @@ class Consensus:
 
     def top(self, k: int = 10) -> Top:
         """Name the `k` best labels of each instance, best first, with their scores; see `decisions.top_labels`."""
-        return top_labels(self.scores, self.labels, k)
+        return decision.top_labels(self.scores, self.labels, k)
 
     def make_label_indicator(self, empty: Empty = "keep") -> Any:
         """Give the label sets of `labels`; an instance without labels keeps none, or gets its ``"top"`` one."""
         if self.predictions.gold is not None and not isinstance(
             self.scores, SparseScores
         ):
-            chosen = best_f1(self.probabilities, empty=empty)
+            chosen = decision.best_f1(self.probabilities, empty=empty)
         else:
             chosen = self.combiner.choose_label_sets(
                 self.scores, self.predictions, empty
@@ -265,7 +264,7 @@ class Consensus:
         if not is_frame(truth):
             return metrics.evaluate(truth, self.scores, self.label_indicator)
 
-        matched = match_truth(truth, self.instances, self.labels)
+        matched = metrics.match_truth(truth, self.instances, self.labels)
         if matched.note:
             warnings.warn(matched.note, InputWarning, 2)
         return metrics.evaluate(
@@ -305,7 +304,9 @@ class Consensus:
         scores = self.scores
         if self.gold is not None:
             scores = self.combiner.make_unfitted_copy().fit(unknown).transform(unknown)
-        return decide(scores, panel.answered(np.full(scores.shape, np.nan)), **promises)
+        return decision.decide(
+            scores, panel.answered(np.full(scores.shape, np.nan)), **promises
+        )
 
     def to_frame(self, library: str = "pandas") -> Any:
         """Return the scores as a DataFrame, labels as columns.
@@ -340,10 +341,8 @@ class Consensus:
         force
             Whether to replace a file that exists.
         """
-        from .io import write_table
-
         many = isinstance(self.scores, SparseScores)
-        write_table(
+        io.write_table(
             path,
             self._table(),
             format=format,

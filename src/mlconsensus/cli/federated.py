@@ -127,13 +127,15 @@ def _create_combiner(
 ) -> tuple[BaseCombiner, bool]:
     """Return the combiner to fit, and whether it continues an earlier round."""
     if after is None:
-        combiner_class = mlc.COMBINERS[library.find_method_name(method or "weighted")]
+        combiner_class = mlc.COMBINERS[
+            library.find_identifier(method or "weighted_consensus")
+        ]
         return combiner_class(), False
 
     combiner = mlc.load(after)
     if method is not None:
-        name = library.find_method_name(method)
-        if name != combiner.name:
+        name = library.find_identifier(method)
+        if name != combiner.identifier:
             raise InputError(
                 where="--method",
                 found=name,

@@ -1,4 +1,4 @@
-from ..combiners.registry import find_method_name
+from ..combiners.registry import find_identifier
 from ..consensus import Consensus
 from ..datasets.registry import cache_folder, entry, fetch, is_here, registry
 from ..execution.dask import DaskPredictions, connect
@@ -68,10 +68,10 @@ __all__ = [
     "examine",
     "expand_folders",
     "fetch",
+    "find_identifier",
     "find_inclusion_probabilities",
     "find_instance",
     "find_label",
-    "find_method_name",
     "format_metrics_table",
     "get_names",
     "gold_of",

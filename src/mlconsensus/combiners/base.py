@@ -1,21 +1,21 @@
 """The base class of all combiners: statistics, merge, solve, apply."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..decision.expected_f1 import choose_label_sets
-from ..decision.label_sets import Empty, cardinalities, match_instances
+from .. import decision, metrics
 from ..errors import InputError
 from ..execution import local
 from ..execution.local import map_blocks, reduce_blocks
 from ..execution.statistics import field_names, merge_statistics
-from ..metrics.ranking import average_precision
 from ..predictions import (
     Array,
     BasePredictions,
@@ -31,7 +31,9 @@ from ..predictions.validation import Weights, model_weights
 from .contributions import Contributions
 from .estimator import Estimator
 from .gold_instances import collect_gold_instances
-from .memory import check_fits_memory
+
+if TYPE_CHECKING:
+    from ..decision import Empty
 
 # What `Predictions` takes, besides predictions themselves.
 PredictionsLike = BasePredictions | ArrayLike | Mapping[str, object] | Sequence[object]
@@ -387,7 +389,7 @@ class BaseCombiner(Estimator):
         -------
         ndarray of shape (n, l) of bool, or CSR for large label spaces
         """
-        return choose_label_sets(scores, predictions, self.comparable, empty)
+        return decision.choose_label_sets(scores, predictions, self.comparable, empty)
 
     def score(self, predictions: Any, y: Any) -> float:
         """Return the average precision of the consensus scores, what `cross_val_score` and `GridSearchCV` go by.
@@ -408,7 +410,7 @@ class BaseCombiner(Estimator):
         panel = as_predictions(predictions)
         scores = map_blocks(self.in_fitted_order(panel), self.applying())
         table = ScoreTable(self.name, scores, panel.instances, self.labels_)
-        return average_precision(y, table.to_frame() if is_frame(y) else scores)
+        return metrics.average_precision(y, table.to_frame() if is_frame(y) else scores)
 
     def applying(self, dtype: Any = np.float64) -> Callable[[Predictions], FloatArray]:
         """Return what turns a block into its scores, light enough to be sent to another process."""
@@ -611,6 +613,8 @@ class BaseCombiner(Estimator):
                 expected="BGCM or MLCMr",
             )
         if panel.many:
+            from .memory import check_fits_memory
+
             return check_fits_memory(self, panel)
         return panel
 
@@ -700,4 +704,6 @@ def _apply_to_block(
 def _top_labels(
     apply: Callable[[Predictions], FloatArray], block: Predictions
 ) -> BoolArray:
-    return block.answered(match_instances(apply(block), cardinalities(block)))
+    return block.answered(
+        decision.match_instances(apply(block), decision.cardinalities(block))
+    )

@@ -19,7 +19,7 @@ from sklearn.base import clone
 
 from ..combiners.base import BaseCombiner
 from ..combiners.majority_vote import majority_vote
-from ..combiners.registry import COMBINERS, find_method_name
+from ..combiners.registry import COMBINERS, find_identifier
 from ..combiners.weighted_consensus import WeightedConsensus
 from ..errors import InputError
 from ..execution.local import map_with_progress
@@ -289,7 +289,7 @@ def _make_named_combiners(methods: Iterable[str]) -> dict[str, BaseCombiner]:
     """Return the methods except voting, with their default parameters."""
     combiners = {}
     for method in methods:
-        name = find_method_name(method)
+        name = find_identifier(method)
         if name != "MV":
             combiners[name] = COMBINERS[name]()
 
