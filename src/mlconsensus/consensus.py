@@ -408,7 +408,7 @@ def combine(
         panel = panel.with_gold(gold)
 
     combiner = make_combiner(method, families, weights)
-    if not isinstance(combiner, WeightedConsensus):
+    if families is not None and not isinstance(combiner, WeightedConsensus):
         panel = merge_stated_families(panel, families)
     scores = combiner.fit(panel).transform(panel)
     return Consensus(

@@ -133,7 +133,8 @@ def find_identifier(name: str) -> str:
     key = name.lower().replace("-", "_")
     if key in _SHORT_NAMES:
         return _SHORT_NAMES[key]
-    one_of(key, COMBINERS, "method")
+    if key not in COMBINERS:
+        one_of(key, COMBINERS, "method")
     return key
 
 

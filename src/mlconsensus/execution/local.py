@@ -259,11 +259,7 @@ def _fill_blocks(
 
 def _is_small(source: BasePredictions) -> TypeGuard[Predictions]:
     """Return whether predictions are in memory and need neither blocks nor threads."""
-    return (
-        isinstance(source, Predictions)
-        and source.n_predictions <= _SMALL
-        and len(source) <= source.block_size
-    )
+    return isinstance(source, Predictions) and source.n_predictions <= _SMALL
 
 
 def _count_blocks(source: BasePredictions, size: int) -> int:

@@ -85,6 +85,7 @@ class Predictions(BasePredictions):
 
     weights: FloatArray | None  # (m,) weight of each model; None: all are 1
     members: IntArray  # (n, number of clusterings) cluster of each instance, -1: none
+    in_memory = True
     _content: _Content
     _array: Array | None  # (m, n, l) scores, none of which is missing
     _rows: AnswerRows | None  # scores of a crowd

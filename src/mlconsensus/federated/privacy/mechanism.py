@@ -251,7 +251,7 @@ def fit(
     ε = 1, δ = 1e-06 None
     """
     check_budget(type(combiner), epsilon=epsilon, delta=delta, clip=clip)
-    checked: BasePredictions = combiner.checked_panel(predictions)
+    checked: BasePredictions = combiner.check_predictions(predictions)
     _check_predictions(checked, delta)
 
     # The exact sums.
