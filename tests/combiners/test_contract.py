@@ -30,11 +30,11 @@ OTHERS = [
 # The equations written out with loops; methods of our own have none that somebody else
 # wrote.
 LITERAL = {
-    "MV": oracle.majority_vote,
-    "BGCM": oracle.bgcm,
-    "DS": oracle.dawid_skene,
-    "MLCM-r": oracle.mlcm_r,
-    "MLCM-a": oracle.mlcm_a,
+    "majority_vote": oracle.majority_vote,
+    "bgcm": oracle.bgcm,
+    "dawid_skene": oracle.dawid_skene,
+    "mlcm_r": oracle.mlcm_r,
+    "mlcm_a": oracle.mlcm_a,
 }
 SHARES = [
     mlc.MajorityVote(),

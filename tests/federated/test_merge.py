@@ -197,7 +197,7 @@ def test_the_documented_bytes(stats):
     header = json.loads(entry["header"])
     assert header["version"] == 2
     assert header["kind"] == "statistics"
-    assert header["method"] == "MLCM-r"
+    assert header["method"] == "mlcm_r"
     assert header["instances"] == 40
     assert header["privacy"] is None
     assert arrays["walk"].shape == (3, 4, 3, 4)

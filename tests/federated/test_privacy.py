@@ -346,7 +346,7 @@ def test_releases_with_other_guarantees_are_refused(other, message):
         mlc.merge([private(mlc.MLCMa), other()])
 
 
-@pytest.mark.parametrize("name", ["MV", "DS", "BGCM", "Weighted"])
+@pytest.mark.parametrize("name", ["majority_vote", "dawid_skene", "bgcm", "weighted_consensus"])
 def test_other_methods_are_refused(name):
     with pytest.raises(
         mlc.InputError, match=f"found {name}, .* expected MLCM-r or MLCM-a"

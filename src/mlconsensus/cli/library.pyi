@@ -1,4 +1,4 @@
-from ..combiners.registry import find_identifier
+from ..combiners.registry import find_identifier, list_by_name
 from ..consensus import Consensus
 from ..datasets.registry import cache_folder, entry, fetch, is_here, registry
 from ..execution.dask import DaskPredictions, connect
@@ -78,6 +78,7 @@ __all__ = [
     "hash_files",
     "is_here",
     "is_read_with",
+    "list_by_name",
     "match_truth_table",
     "needed_memory",
     "plain",

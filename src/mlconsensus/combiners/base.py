@@ -46,6 +46,9 @@ Record = Any
 # What `transform` returns: ndarray, SparseScores, a lazy Dask array or a DataFrame.
 Output = Any
 
+# Ground truth: an array, a sparse matrix or a DataFrame.
+Truth = Any
+
 
 @dataclass(frozen=True)
 class FitPass:
@@ -363,7 +366,7 @@ class BaseCombiner(Estimator):
 
     def fit_transform(
         self, predictions: PredictionsLike, y: object = None, **fit_params: object
-    ) -> Output:
+    ) -> FloatArray:
         """Fit to predictions and return their consensus scores.
 
         Parameters
@@ -379,7 +382,8 @@ class BaseCombiner(Estimator):
             As `transform` returns it.
         """
         converted = as_predictions(predictions)
-        return self.fit(converted).transform(converted)
+        scores: FloatArray = self.fit(converted).transform(converted)
+        return scores
 
     def predict(self, predictions: PredictionsLike) -> Matrix:
         """Return label sets: those of `combine` for the same predictions.
@@ -435,7 +439,7 @@ class BaseCombiner(Estimator):
         """
         return decision.choose_label_sets(scores, predictions, self.comparable, empty)
 
-    def score(self, predictions: PredictionsLike, y: object) -> float:
+    def score(self, predictions: PredictionsLike, y: Truth) -> float:
         """Return the average precision of the consensus scores.
 
         `cross_val_score` and `GridSearchCV` of scikit-learn use it.
@@ -475,7 +479,7 @@ class BaseCombiner(Estimator):
         -------
         ndarray of shape (l,) of object
         """
-        self._check_is_fitted()
+        self.check_is_fitted()
         return np.array(self.labels_, dtype=object)
 
     @property
@@ -490,7 +494,7 @@ class BaseCombiner(Estimator):
     @property
     def solution_(self) -> Record:
         """What was solved from the statistics; solved when it is first needed."""
-        self._check_is_fitted()
+        self.check_is_fitted()
         parameters = self._describe_parameters()
         if self._solved is None or self._solved[0] != parameters:
             self._solved = (parameters, self._solve_statistics())
@@ -507,7 +511,7 @@ class BaseCombiner(Estimator):
         Parameters
         ----------
         dtype : dtype, default=numpy.float64
-            Linear methods compute in ``numpy.float32`` if it is asked for.
+            Type of the scores.
 
         Returns
         -------
@@ -524,7 +528,7 @@ class BaseCombiner(Estimator):
             if changes:
                 solution = self._replace_fields(solution, changes)
 
-        return partial(_apply_to_block, type(self), self.weights_, solution)
+        return partial(_apply_to_block, type(self), self.weights_, solution, dtype)
 
     # Fitted attributes from elsewhere.
 
@@ -637,7 +641,7 @@ class BaseCombiner(Estimator):
 
     # Checks of predictions.
 
-    def check_predictions(self, predictions: PredictionsLike) -> Predictions:
+    def check_predictions(self, predictions: object) -> Predictions:
         """Return predictions that this method can be fitted to.
 
         Parameters
@@ -670,7 +674,7 @@ class BaseCombiner(Estimator):
 
         return check_fits_memory(self, converted)
 
-    def in_fitted_order(self, predictions: PredictionsLike) -> Predictions:
+    def in_fitted_order(self, predictions: object) -> Predictions:
         """Return predictions with models and labels in the fitted order.
 
         Parameters
@@ -687,7 +691,7 @@ class BaseCombiner(Estimator):
         InputError
             If models, labels or clusters are not those that were fitted.
         """
-        self._check_is_fitted()
+        self.check_is_fitted()
         converted = as_predictions(predictions)
 
         # Comparing tuples first: sets of 10,000,000 names take 10 s.
@@ -809,12 +813,13 @@ def _apply_to_block(
     combiner: type[BaseCombiner],
     weights: FloatArray | None,
     solution: Record,
+    dtype: DTypeLike,
     predictions: Predictions,
-) -> FloatArray | SparseScores:
+) -> Output:
     """Return the scores of a block; gold labels replace the scores of their pairs."""
     weighted = predictions
     if weights is not None or predictions.weights is not None:
         weighted = predictions.weighted(weights)
 
     scores = combiner._apply(combiner._make_block(weighted), solution)
-    return predictions.answered(scores)
+    return predictions.answered(scores.astype(dtype, copy=False))

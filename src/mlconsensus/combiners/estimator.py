@@ -119,7 +119,7 @@ class Estimator:
             container = get_config()["transform_output"]
         return container == "pandas"
 
-    def _check_is_fitted(self) -> None:
+    def check_is_fitted(self) -> None:
         """Raise scikit-learn's `NotFittedError` if `fit` was not called."""
         if hasattr(self, "models_"):
             return

@@ -76,6 +76,17 @@ class CombinerTable(Mapping[str, type[BaseCombiner]]):
 COMBINERS = CombinerTable()
 
 
+def list_by_name() -> dict[str, type[BaseCombiner]]:
+    """Return the class of each method by its short name, for rows of tables.
+
+    Examples
+    --------
+    >>> list(list_by_name())
+    ['MV', 'DS', 'BGCM', 'MLCM-r', 'MLCM-a', 'Weighted']
+    """
+    return {combiner.name: combiner for combiner in COMBINERS.values()}
+
+
 def register(combiner: type[BaseCombiner]) -> type[BaseCombiner]:
     """Add a combiner to `COMBINERS`.
 
@@ -164,7 +175,9 @@ def make_combiner(
     if method is None:
         method = "weighted_consensus"
     if isinstance(method, str):
-        combiner = COMBINERS[find_identifier(method)](weights=weights)
+        combiner = COMBINERS[find_identifier(method)]()
+        if weights is not None:
+            combiner.set_params(weights=weights)
     elif isinstance(method, BaseCombiner):
         if weights is not None:
             raise InputError(

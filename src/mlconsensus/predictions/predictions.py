@@ -523,7 +523,7 @@ class Predictions(BasePredictions):
             return None
         return extract_gold_labels(self._gold)
 
-    def answered(self, values: Array) -> Array:
+    def answered(self, values: Matrix) -> Matrix:
         """Replace scores or label sets (n, l) by gold labels where these exist."""
         gold = self.gold
         if gold is None:
