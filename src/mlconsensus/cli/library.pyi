@@ -13,7 +13,7 @@ from ..io.formats.clusterings import read_clustering, read_pairs
 from ..io.formats.registry import check_apart, expand_folders, is_read_with
 from ..io.label_names import read_names
 from ..io.layouts import get_names
-from ..io.scan import needed_memory
+from ..io.memory_estimate import estimate_memory
 from ..io.write import check_layout, streamed_format
 from ..linalg.block_sums import dense
 from ..linalg.sparse_scores import Cells, SparseScores
@@ -64,6 +64,7 @@ __all__ = [
     "dense",
     "describe_empty_instances",
     "entry",
+    "estimate_memory",
     "evaluate_on_gold",
     "examine",
     "expand_folders",
@@ -80,7 +81,6 @@ __all__ = [
     "is_read_with",
     "list_by_name",
     "match_truth_table",
-    "needed_memory",
     "plain",
     "read_clustering",
     "read_names",

@@ -232,7 +232,7 @@ class LargePanelOptions(PanelOptions):
         # Files that cannot be streamed are read; errors in them are reported then.
         with suppress(InputError):
             check_streaming()
-            n_bytes = library.needed_memory(self.files, self.input_format)
+            n_bytes = library.estimate_memory(self.files, self.input_format)
             return n_bytes > library.available_memory() / 2
 
         return False

@@ -40,12 +40,12 @@ symbol              variable                 shape
 """
 
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from scipy import linalg
 
-from ..decision.label_sets import Empty, best_f1
+from .. import decision
 from ..errors import InputError
 from ..execution.statistics import Axes, get_present
 from ..linalg.block_sums import ratio
@@ -75,6 +75,9 @@ from .reliability import (
     estimate_rates,
     shrink,
 )
+
+if TYPE_CHECKING:
+    from ..decision import Empty
 
 # Share of the vote in the scores of models that err independently.
 _VOTE_SHARE = 0.5
@@ -392,7 +395,7 @@ class WeightedConsensus(BaseCombiner):
         self,
         scores: FloatArray | SparseScores,
         predictions: Predictions,
-        empty: Empty = "keep",
+        empty: "Empty" = "keep",
     ) -> Matrix:
         """Return label sets; their size follows from families, not from models.
 
@@ -403,7 +406,7 @@ class WeightedConsensus(BaseCombiner):
         if isinstance(scores, SparseScores):
             return super().choose_label_sets(scores, predictions, empty)
         if solution.curve is not None:
-            return best_f1(scores, empty=empty)
+            return decision.best_f1(scores, empty=empty)
         is_counted = solution.vote_weight > 0
         if solution.vote_share < 1:
             weight = solution.vote_weight
