@@ -29,12 +29,6 @@ class Estimator:
     # scikit-learn copies and reads this attribute.
     _sklearn_output_config: dict[str, str | None]
 
-    @classmethod
-    def _get_defaults(cls) -> dict[str, object]:
-        """Return the default value of each parameter, sorted by name."""
-        parameters = inspect.signature(cls).parameters
-        return {name: parameters[name].default for name in sorted(parameters)}
-
     def get_params(self, deep: bool = True) -> dict[str, object]:
         """Return the parameters.
 
@@ -48,7 +42,8 @@ class Estimator:
         dict of str to object
             Value of each parameter by its name.
         """
-        return {name: getattr(self, name) for name in self._get_defaults()}
+        names = inspect.signature(type(self)).parameters
+        return {name: getattr(self, name) for name in sorted(names)}
 
     def set_params(self, **parameters: object) -> Self:
         """Set some parameters.
@@ -62,12 +57,12 @@ class Estimator:
         -------
         self : object
         """
-        names = list(self._get_defaults())
+        names = list(self.get_params())
         for name, value in parameters.items():
             if name not in names:
                 raise InputError(
                     where=type(self).__name__,
-                    found=f"Invalid parameter {name!r}",
+                    found=f"the parameter {name!r}",
                     expected=f"one of {', '.join(names)}",
                 )
             setattr(self, name, value)
@@ -145,9 +140,9 @@ class Estimator:
 
     def __repr__(self) -> str:
         changed = []
-        for name, default in self._get_defaults().items():
-            value = getattr(self, name)
-            if repr(value) != repr(default):
+        parameters = inspect.signature(type(self)).parameters
+        for name, value in self.get_params().items():
+            if repr(value) != repr(parameters[name].default):
                 changed.append(f"{name}={value!r}")
 
         return f"{type(self).__name__}({', '.join(changed)})"

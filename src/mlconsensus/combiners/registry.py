@@ -144,7 +144,7 @@ def find_identifier(name: str) -> str:
     key = name.lower().replace("-", "_")
     if key in _SHORT_NAMES:
         return _SHORT_NAMES[key]
-    if key not in COMBINERS:
+    if key not in _CLASS_NAMES:
         one_of(key, COMBINERS, "method")
     return key
 
