@@ -106,7 +106,7 @@ def test_a_frame_of_truth_is_matched_by_name():
     assert repr(result) == "<Consensus: 60 instances × 6 labels by weighted_consensus>"
     assert (
         repr(mlc.combine([[[1]]], method="mv"))
-        == "<Consensus: 1 instance × 1 label by MV>"
+        == "<Consensus: 1 instance × 1 label by majority_vote>"
     )
 
 

@@ -41,7 +41,7 @@ def panels_of(folder):
         some = known.any(axis=1)
         panel = mlc.Predictions(scores[:, some])
         methods = {
-            name: mlc.COMBINERS[name]().fit_transform(panel)
+            name: list_by_name()[name]().fit_transform(panel)
             for name in ("MV", "MLCM-a", "Weighted")
         }
         truth = np.where(known, truth, np.nan)[some]

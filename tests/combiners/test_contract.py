@@ -85,7 +85,9 @@ def test_equals_the_literal_transcription(combiner, scores):
 @pytest.mark.parametrize("combiner", TRANSCRIBED, ids=repr)
 @pytest.mark.parametrize("name", DEGENERATE)
 def test_equals_the_literal_transcription_on_degenerate_panels(combiner, name):
-    expected = LITERAL[combiner.identifier](DEGENERATE[name], **literal_parameters(combiner))
+    expected = LITERAL[combiner.identifier](
+        DEGENERATE[name], **literal_parameters(combiner)
+    )
     close(clone(combiner).fit_transform(DEGENERATE[name]), expected)
 
 

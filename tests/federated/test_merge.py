@@ -244,7 +244,7 @@ def test_a_method_of_ones_own_has_no_file(tmp_path):
     class Mine(mlc.MLCMr):
         pass
 
-    with pytest.raises(mlc.InputError, match="method: found MLCM-r"):
+    with pytest.raises(mlc.InputError, match="method: found mlcm_r"):
         mlc.save(Mine().fit([[[1, 0]]]), tmp_path / "x.model")
 
 

@@ -259,7 +259,11 @@ def _fill_blocks(
 
 def _is_small(source: BasePredictions) -> TypeGuard[Predictions]:
     """Return whether predictions are in memory and need neither blocks nor threads."""
-    return isinstance(source, Predictions) and source.n_predictions <= _SMALL
+    return (
+        isinstance(source, Predictions)
+        and source.n_predictions <= _SMALL
+        and len(source) <= source.block_size
+    )
 
 
 def _count_blocks(source: BasePredictions, size: int) -> int:
