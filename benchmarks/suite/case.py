@@ -63,7 +63,6 @@ def at_floor(votes, case):
 def literal(votes, case):
     """The paper's equations with loops and explicit inverses, as the tests have them."""
     sys.path.insert(0, str(TESTS))
-    import mlconsensus as mlc
     import oracle
 
     return votes.astype(np.float64), getattr(oracle, case["method"])

@@ -20,6 +20,7 @@ sys.path.insert(0, str(HERE.parent / "quality"))
 
 import mlconsensus as mlc  # noqa: E402
 from mlconsensus.active_learning import query  # noqa: E402
+from mlconsensus.combiners.registry import list_by_name
 from mlconsensus.metrics.intervals import evaluate_on_gold  # noqa: E402
 from mlconsensus.metrics.ranking import RANKING_METRICS  # noqa: E402
 from mlconsensus.metrics.tables import TITLES  # noqa: E402
