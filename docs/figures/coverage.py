@@ -20,7 +20,6 @@ sys.path.insert(0, str(HERE.parent / "quality"))
 
 import mlconsensus as mlc  # noqa: E402
 from mlconsensus.active_learning import query  # noqa: E402
-from mlconsensus.combiners.registry import list_by_name
 from mlconsensus.metrics.intervals import evaluate_on_gold  # noqa: E402
 from mlconsensus.metrics.ranking import RANKING_METRICS  # noqa: E402
 from mlconsensus.metrics.tables import TITLES  # noqa: E402
@@ -41,8 +40,9 @@ def panels_of(folder):
         )
         some = known.any(axis=1)
         panel = mlc.Predictions(scores[:, some])
+        by_name = {kind.name: kind for kind in mlc.COMBINERS.values()}
         methods = {
-            name: list_by_name()[name]().fit_transform(panel)
+            name: by_name[name]().fit_transform(panel)
             for name in ("MV", "MLCM-a", "Weighted")
         }
         truth = np.where(known, truth, np.nan)[some]

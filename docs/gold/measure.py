@@ -26,8 +26,8 @@ from mlconsensus.combiners._old_default import learning
 from sklearn.linear_model import LogisticRegression
 
 import mlconsensus as mlc
-from mlconsensus.combiners.registry import list_by_name
 from mlconsensus import choosing
+from mlconsensus.combiners.registry import list_by_name
 from mlconsensus.predictions.predictions import as_predictions
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "quality"))
