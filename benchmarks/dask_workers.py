@@ -20,7 +20,7 @@ import numpy as np
 from distributed import Client
 
 import mlconsensus as mlc
-from mlconsensus.combiners.registry import find_method_name
+from mlconsensus.combiners.registry import find_identifier
 from mlconsensus.execution.dask import start_local_cluster
 
 FILL = 0.025
@@ -50,7 +50,7 @@ def measured(workers: int, options: argparse.Namespace) -> dict[str, float]:
             for k in range(options.models)
         ]
         panel = mlc.from_dask(arrays)
-        kind = mlc.COMBINERS[find_method_name(options.method)]
+        kind = mlc.COMBINERS[find_identifier(options.method)]
         small = mlc.from_dask([array[: options.rows * workers] for array in arrays])
         kind().fit(small).transform(
             small

@@ -24,12 +24,12 @@ from mlconsensus.execution.statistics import merge_statistics
 ERROR = 1e-8  # by which scores may hang on the order of things
 # The lowest and highest score that docs/theory.md promises, given the number of labels.
 RANGES = {
-    "MV": lambda l: (0, 1),
-    "DS": lambda l: (0, 1),
-    "BGCM": lambda l: (0, 1),
-    "MLCM-r": lambda l: (0, 1),
-    "MLCM-a": lambda l: (-np.sqrt(l), np.sqrt(l)),
-    "Weighted": lambda l: (0, np.inf),
+    "majority_vote": lambda l: (0, 1),
+    "dawid_skene": lambda l: (0, 1),
+    "bgcm": lambda l: (0, 1),
+    "mlcm_r": lambda l: (0, 1),
+    "mlcm_a": lambda l: (-np.sqrt(l), np.sqrt(l)),
+    "weighted_consensus": lambda l: (0, np.inf),
 }
 METHODS = [kind() for kind in mlc.COMBINERS.values()]
 OTHERS = [
@@ -154,7 +154,7 @@ def faults(panel: Panel, method: Any, seed: int) -> list[str]:
     given = mlc.Predictions(scores)
     solution = fitted(method, [given], weights)
     whole = combined(method, given, weights, solution)
-    low, high = RANGES[method.name](scores.shape[2])
+    low, high = RANGES[method.identifier](scores.shape[2])
     if np.isfinite(whole).all():
         found = []
     else:
@@ -209,7 +209,10 @@ def faults(panel: Panel, method: Any, seed: int) -> list[str]:
         combined(method, given, weights, method._replace_fields(solution, halved)),
         1e-4 * size,
     )
-    if method.name == "Weighted" and not solution.model_reliability.any():
+    if (
+        method.identifier == "weighted_consensus"
+        and not solution.model_reliability.any()
+    ):
         heard = ~np.isnan(scores if weights is None else scores[weights > 0]).all(
             axis=0
         )

@@ -179,7 +179,7 @@ def states() -> dict[str, bytes]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "state"
         for name, kind in mlc.COMBINERS.items():
-            if name == "Weighted":
+            if name == "weighted_consensus":
                 combiner = kind()
             else:
                 combiner = kind()

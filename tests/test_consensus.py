@@ -11,7 +11,7 @@ PANEL, TRUTH = mlc.datasets.make_panel(60, 6, 3, random_state=0)
 
 def test_the_default_is_weighted_consensus():
     result = mlc.combine(PANEL)
-    assert result.method == "Weighted"
+    assert result.method == "weighted_consensus"
     assert "reliability" in result.reason
     np.testing.assert_allclose(
         result.scores, mlc.WeightedConsensus().fit_transform(PANEL)
@@ -26,21 +26,44 @@ def test_the_default_is_weighted_consensus():
 
 
 def test_a_method_may_be_asked_for():
-    assert mlc.combine(PANEL, method="bgcm").method == "BGCM"
+    assert mlc.combine(PANEL, method="bgcm").method == "bgcm"
     result = mlc.combine(PANEL, method=mlc.MLCMr(alpha=0.5))
-    assert result.method == "MLCM-r"
+    assert result.method == "mlcm_r"
     np.testing.assert_allclose(result.scores, mlc.mlcm_r(PANEL, alpha=0.5))
-    # Its scores add up to 1 in each instance, so that those of different instances
-    # cannot be compared.
+
+
+@pytest.mark.parametrize("share_missing", [0.0, 0.3])
+@pytest.mark.parametrize("method", mlc.COMBINERS)
+def test_predict_returns_the_label_sets_of_combine(method, share_missing):
+    predictions, _ = mlc.datasets.make_panel(
+        200, 8, 4, missing=share_missing, random_state=3
+    )
+    consensus = mlc.combine(predictions, method=method)
+    combiner = mlc.COMBINERS[method]().fit(predictions)
     np.testing.assert_array_equal(
-        result.label_indicator, result.combiner.predict(PANEL)
+        combiner.predict(predictions), consensus.label_indicator
+    )
+
+    # New instances too: as if the fitted combiner had been applied to them.
+    new = predictions[:50]
+    expected = combiner.choose_label_sets(combiner.transform(new), new)
+    np.testing.assert_array_equal(combiner.predict(new), expected)
+
+
+def test_predict_with_stated_families():
+    predictions, _ = mlc.datasets.make_panel(200, 8, 4, random_state=3)
+    families = {"model_0": "a", "model_1": "a"}
+    consensus = mlc.combine(predictions, families=families)
+    combiner = mlc.WeightedConsensus(families=families).fit(predictions)
+    np.testing.assert_array_equal(
+        combiner.predict(predictions), consensus.label_indicator
     )
 
 
 def test_misspelt_names():
     with pytest.raises(
         mlc.InputError,
-        match="method: found 'mlcmr', expected one of .*did you mean 'mlcm-r'",
+        match="method: found 'mlcmr', expected one of .*did you mean 'mlcm_r'",
     ):
         mlc.combine(PANEL, method="mlcmr")
 
@@ -80,10 +103,10 @@ def test_a_frame_of_truth_is_matched_by_name():
         mlc.InputError, match="found other instances than the truth has"
     ):
         mlc.metrics.ranking_loss(truth, truth.iloc[1:])
-    assert repr(result) == "<Consensus: 60 instances × 6 labels by Weighted>"
+    assert repr(result) == "<Consensus: 60 instances × 6 labels by weighted_consensus>"
     assert (
         repr(mlc.combine([[[1]]], method="mv"))
-        == "<Consensus: 1 instance × 1 label by MV>"
+        == "<Consensus: 1 instance × 1 label by majority_vote>"
     )
 
 

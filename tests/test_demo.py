@@ -22,7 +22,7 @@ def test_the_demo_writes_a_panel_that_can_be_read_again(tmp_path):
     assert panel.models == tuple(names)
     assert panel.shape == (5, 2000, 22)
     assert panel.complete
-    for method in ("BM", *mlc.COMBINERS):
+    for method in ("BM", *(kind.name for kind in mlc.COMBINERS.values())):
         assert f"\n{method} " in text
 
 

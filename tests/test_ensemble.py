@@ -78,7 +78,10 @@ def test_every_form_of_answer_is_taken():
     )
     assert (
         ensemble.predict(NEW)
-        == mlc.MajorityVote().fit(ensemble.panel(NEW)).predict(ensemble.panel(NEW))
+        == mlc.decision.match_instances(
+            ensemble.decision_function(NEW),
+            mlc.decision.cardinalities(ensemble.panel(NEW)),
+        )
     ).all()
 
 

@@ -86,7 +86,10 @@ def test_what_is_looked_at_are_the_labels_named_most(panel, consensus, truth):
     report = consensus.report(ground_truth)
     shown = json.loads(report.to_json())
     assert shown["note"].startswith(note)
-    assert (shown["panel"]["n_labels"], shown["origin"]["method"]) == (500, "MV")
+    assert (shown["panel"]["n_labels"], shown["origin"]["method"]) == (
+        500,
+        "majority_vote",
+    )
     columns = [consensus.labels.index(label) for label in shown["labels"]["order"]]
     named = panel.to_array().sum(axis=(0, 1))
     assert named[columns].min() >= np.sort(named)[-500]

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import mlconsensus as mlc
-from mlconsensus.combiners.names import METHOD_NAMES
+from mlconsensus.combiners.registry import unregister
 
 TOY = '''
 """A toy."""
@@ -81,8 +81,7 @@ def toy(tmp_path, monkeypatch):
     spec.loader.exec_module(module)
     kind = mlc.register(module.ToyMethod)
     yield kind
-    del mlc.COMBINERS["Toy"]
-    METHOD_NAMES.remove("Toy")
+    unregister(kind.identifier)
 
 
 @pytest.fixture
@@ -122,7 +121,7 @@ def test_in_python(toy, files):
     np.testing.assert_allclose(toy().fit_transform(panel), expected)
     result = mlc.combine(panel, method="toy")
     np.testing.assert_allclose(result.scores, expected)
-    assert result.method == "Toy"
+    assert result.method == "toy"
     np.testing.assert_allclose(toy(boost=2.0).fit_transform(panel), 2 * expected)
 
 
@@ -139,9 +138,9 @@ def test_every_command_knows_it(toy, files):
     )
     assert "Toy" in json.dumps(compared)
     explained = run("explain", *names, "--method", "toy", "--instance", "i3", "--json")
-    assert "Toy" in explained
+    assert "toy" in explained
     run("report", *names, "--method", "toy", "--output", folder / "report.html")
-    assert "Toy" in (folder / "report.html").read_text()
+    assert "toy" in (folder / "report.html").read_text()
     run("statistics", *names, "--method", "toy", "--output", folder / "a.stats")
     run("solve", folder / "a.stats", "--output", folder / "a.model")
     run("apply", folder / "a.model", *names, "--output", folder / "applied.csv")

@@ -6,7 +6,7 @@ import numpy as np
 
 from .sections import GROWTH, LITERAL, METHODS
 
-TIMES_FLOOR = {"MLCM-a": 1.5, "MLCM-r": 2.0, "BGCM": 2.0}
+TIMES_FLOOR = {"mlcm_a": 1.5, "mlcm_r": 2.0, "bgcm": 2.0}
 
 
 class Bar(NamedTuple):

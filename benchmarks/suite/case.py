@@ -1,6 +1,6 @@
 """One measurement in a process of its own: best time, peak memory beyond input and output, quality.
 
-    python -m suite.case '{"what": "ours", "method": "MLCM-a", "shape": [10, 5000, 50],
+    python -m suite.case '{"what": "ours", "method": "mlcm_a", "shape": [10, 5000, 50],
     "form": "bool"}'
 
 `what` is "ours", "floor" or "literal". Prints one JSON object.
@@ -63,12 +63,9 @@ def at_floor(votes, case):
 def literal(votes, case):
     """The paper's equations with loops and explicit inverses, as the tests have them."""
     sys.path.insert(0, str(TESTS))
-    import mlconsensus as mlc
     import oracle
 
-    return votes.astype(np.float64), getattr(
-        oracle, mlc.COMBINERS[case["method"]].identifier
-    )
+    return votes.astype(np.float64), getattr(oracle, case["method"])
 
 
 WHAT = {"ours": ours, "floor": at_floor, "literal": literal}

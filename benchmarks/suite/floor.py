@@ -171,11 +171,11 @@ def connected(votes):
 
 # Method: how votes are brought into the best form, and the arithmetic.
 FLOORS = {
-    "MV": (lambda votes: votes, majority_vote),
-    "DS": (lambda votes: votes, dawid_skene),
-    "BGCM": (lambda votes: votes, bgcm),
-    "MLCM-r": (connected, mlcm_r),
-    "MLCM-a": (lambda votes: votes, mlcm_a),
+    "majority_vote": (lambda votes: votes, majority_vote),
+    "dawid_skene": (lambda votes: votes, dawid_skene),
+    "bgcm": (lambda votes: votes, bgcm),
+    "mlcm_r": (connected, mlcm_r),
+    "mlcm_a": (lambda votes: votes, mlcm_a),
 }
 
 

@@ -23,7 +23,7 @@ SMALL = (10, 5_000, 50)
 LARGE = (10, 100_000, 200)
 LONG = (5, 1_000_000, 100)
 WIDE = (10, 20_000, 2_000)
-LITERAL = ("MV", "BGCM", "MLCM-r", "MLCM-a")
+LITERAL = ("majority_vote", "bgcm", "mlcm_r", "mlcm_a")
 PEER_ENVIRONMENTS = {
     "crowdkit-mv": "crowdkit",
     "crowdkit-ds": "crowdkit",

@@ -40,8 +40,9 @@ def panels_of(folder):
         )
         some = known.any(axis=1)
         panel = mlc.Predictions(scores[:, some])
+        by_name = {kind.name: kind for kind in mlc.COMBINERS.values()}
         methods = {
-            name: mlc.COMBINERS[name]().fit_transform(panel)
+            name: by_name[name]().fit_transform(panel)
             for name in ("MV", "MLCM-a", "Weighted")
         }
         truth = np.where(known, truth, np.nan)[some]

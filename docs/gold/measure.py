@@ -27,6 +27,7 @@ from sklearn.linear_model import LogisticRegression
 
 import mlconsensus as mlc
 from mlconsensus import choosing
+from mlconsensus.combiners.registry import list_by_name
 from mlconsensus.predictions.predictions import as_predictions
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "quality"))
@@ -142,7 +143,7 @@ def of_others(path, draws=3):
     """Gains of the other methods with gold over themselves without it: method → size → four figures."""
     scores, truth, known = quality.read(path)
     panel, out = as_predictions(scores), {}
-    for name, kind in mlc.COMBINERS.items():
+    for name, kind in list_by_name().items():
         if name in ("MV", "Weighted"):
             continue
         without = kind().fit_transform(panel)

@@ -18,6 +18,7 @@ import numpy as np
 from mlconsensus.combiners._old_default import rater_rounds, weighted_consensus
 
 import mlconsensus as mlc
+from mlconsensus.combiners.registry import list_by_name
 from mlconsensus.metrics._rank_counts import (
     compute_average_precision,
     compute_one_error,
@@ -158,7 +159,7 @@ def main(folder):
         scores, truth, known = read(path)
         panel = as_predictions(scores)
         others = {
-            name: kind for name, kind in mlc.COMBINERS.items() if name != "Weighted"
+            name: kind for name, kind in list_by_name().items() if name != "Weighted"
         }
         methods = {
             name: judge(truth, known, kind().fit_transform(panel))

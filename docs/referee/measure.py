@@ -24,6 +24,7 @@ import numpy as np
 from scipy import stats
 
 import mlconsensus as mlc
+from mlconsensus.combiners.registry import list_by_name
 from mlconsensus.metrics import _rank_counts
 
 METRICS = mlc.metrics.RANKING_METRICS
@@ -112,7 +113,7 @@ def measure(
         return None, found.sentence
     vote = by_truth(mlc.majority_vote(panel), truth, known)
     gains = [
-        by_truth(mlc.COMBINERS[name]().fit_transform(panel), truth, known) - vote
+        by_truth(list_by_name()[name]().fit_transform(panel), truth, known) - vote
         for name in found.gains
     ]
     errors = np.array([np.sqrt(19 * gain[:20].var(axis=0)) for gain in gains])
@@ -229,7 +230,7 @@ def main(folder: Path) -> None:
     )
     print("|---|---|---|---|---|---|---|")
     simulate()
-    methods = [name for name in mlc.COMBINERS if name != "MV"]
+    methods = [name for name in list_by_name() if name != "MV"]
     for path in sorted(folder.rglob("*.npz")):
         found, doubt = measure(*read(path))
         if found is None:

@@ -1,5 +1,7 @@
 """`combine`: run the method that is chosen, and say which and why."""
 
+from __future__ import annotations
+
 import os
 import warnings
 from dataclasses import dataclass, replace
@@ -7,25 +9,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import clone
 
-from . import metrics
-from .combiners.base import BaseCombiner
-from .combiners.majority_vote import majority_vote
-from .combiners.registry import Method, describe_choice, make_combiner
+from . import decision, inspection, io, metrics, model_selection, report
+from .combiners.base import BaseCombiner, PredictionsLike
+from .combiners.registry import COMBINERS, Method, describe_choice, make_combiner
 from .combiners.weighted_consensus import WeightedConsensus
-from .decision.calibration import calibrate_scores
-from .decision.label_sets import Empty, Top, best_f1, cardinalities, top_labels
-from .decision.risk_control import RiskControlledSets, decide
 from .errors import InputError, InputWarning
-from .inspection.diagnostics import Diagnostics, diagnose, leave_one_model_out
-from .inspection.explanations import Explanation, explain
 from .linalg.sparse_scores import SparseScores
-from .metrics.ground_truth import match_truth
-from .model_selection.comparison import cross_fit
 from .predictions import (
     MAX_DENSE_LABELS,
     FloatArray,
+    Matrix,
     Names,
     Predictions,
     ScoreTable,
@@ -39,26 +33,40 @@ from .predictions.validation import Weights
 from .text import plural, sizes
 
 if TYPE_CHECKING:
+    from .decision import Empty, RiskControlledSets, Top
+    from .inspection import Diagnostics, Explanation
+    from .io.layouts import Layout
     from .report import Report
+
+
+# Scores: ndarray of shape (n, l), or `SparseScores` in large label spaces.
+Scores = Any
+
+# Ground truth or gold labels: an array, a sparse matrix or a DataFrame.
+Truth = Any
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Consensus:
-    """What `combine` found.
+    """Consensus scores and label sets, as `combine` returns them.
 
     Attributes
     ----------
-    scores
-        Consensus scores (n, l), higher = more relevant; `SparseScores` of a panel of
-        many labels (docs/many-labels.md).
-    method, reason
-        Name of the method, and why it was chosen.
-    combiner
-        The fitted estimator, ready for new instances.
-    instances, labels
-        What rows and columns are called.
-    predictions
-        What was combined.
+    scores : ndarray or SparseScores of shape (n, l)
+        Consensus scores; higher scores are more relevant. `SparseScores` in large label
+        spaces (docs/many-labels.md).
+    method : str
+        Identifier of the method.
+    reason : str
+        Why this method was used, and what its solution shows.
+    combiner : BaseCombiner
+        The fitted combiner, which can be applied to new instances.
+    instances : ndarray of shape (n,)
+        Names of the instances.
+    labels : tuple of str
+        Names of the labels (l).
+    predictions : Predictions
+        The predictions that were combined.
 
     Examples
     --------
@@ -66,10 +74,10 @@ class Consensus:
     >>> predictions = mlc.Predictions([[[1, 0]], [[1, 1]]], labels=["sport", "news"])
     >>> consensus = mlc.combine(predictions, method="mlcm-r")
     >>> consensus.method, consensus.label_indicator.tolist(), consensus.label_sets()
-    ('MLCM-r', [[True, True]], [('sport', 'news')])
+    ('mlcm_r', [[True, True]], [('sport', 'news')])
     """
 
-    scores: Any
+    scores: Scores
     method: str
     reason: str
     combiner: BaseCombiner
@@ -86,33 +94,34 @@ class Consensus:
 
     @cached_property
     def gold(self) -> FloatArray | None:
-        """The answers that were known (n, l), NaN where none was; ``None``: there were none."""
-        unknown = np.full(self.scores.shape, np.nan)
+        """Gold labels (n, l), NaN where they are unknown; None without gold labels."""
         if self.predictions.gold is None:
             return None
-        return self.predictions.answered(unknown)
+        unknown = np.full(self.scores.shape, np.nan)
+        return np.asarray(self.predictions.answered(unknown))
 
     @cached_property
     def cardinality(self) -> FloatArray:
-        """How many labels the models gave each instance on average (n,)."""
-        return cardinalities(self.predictions)
+        """Mean number of labels that the models predicted for each instance (n,)."""
+        return decision.cardinalities(self.predictions)
 
     @cached_property
-    def label_indicator(self) -> Any:
-        """Label sets (n, l) of bool or CSR that promise the highest F1: the best scores of all instances.
+    def label_indicator(self) -> Matrix:
+        """Label sets with the highest expected F1, (n, l) of bool; CSR if sparse.
 
-        As many as the votes lead to expect (`insight.totals`), or as known answers say.
-        `decisions` has other rules. What labels are called is in `labels`.
+        The best scores of all instances are chosen. Their number is estimated from the
+        predictions, or from gold labels. `mlc.decision` has other rules.
         """
         return self.make_label_indicator()
 
     @cached_property
     def probabilities(self) -> FloatArray:
-        """How likely each label is relevant (n, l); docs/gold-figures.md says how far that can be trusted.
+        """Probability that each label is relevant (n, l).
 
-        With gold, calibrated by it. Without, as the agreement of the models suggests:
-        scores of weighted consensus, cut to [0, 1], are what one more reliable model would
-        say; another method's scores are brought to the scale of the vote.
+        They are calibrated by gold labels if there are any; docs/gold-figures.md shows
+        how accurate they are. Without gold labels, they follow from the agreement of
+        the models: the scores of weighted consensus are cut to [0, 1], and those of
+        other methods are brought to the scale of the vote.
         """
         self._expect_few("probabilities")
         uncalibrated = self._to_probabilities(self.scores)
@@ -121,94 +130,99 @@ class Consensus:
             return uncalibrated
 
         # Scores that were not fitted to the gold labels they are compared with.
-        cross_fitted = cross_fit(self.combiner, self.predictions)
+        cross_fitted = model_selection.cross_fit(self.combiner, self.predictions)
         held_out = self._to_probabilities(cross_fitted)
-        return self.predictions.answered(calibrate_scores(uncalibrated, held_out, gold))
+        calibrated = decision.calibrate_scores(uncalibrated, held_out, gold)
+        return np.asarray(self.predictions.answered(calibrated))
 
     def _to_probabilities(self, scores: FloatArray) -> FloatArray:
         """Return scores on the scale of probabilities, without gold labels."""
         if isinstance(self.combiner, WeightedConsensus):
             return np.clip(scores, 0, 1)
-        return calibrate_scores(scores, scores, self.vote)
+        return decision.calibrate_scores(scores, scores, self.vote)
 
     @cached_property
     def vote(self) -> FloatArray:
         """Scores (n, l) by majority voting, to compare with."""
-        scores: FloatArray = majority_vote(self.predictions.without_clusterings())
+        predictions = self.predictions.without_clusterings()
+        scores: FloatArray = COMBINERS["majority_vote"]().fit_transform(predictions)
         return scores
 
     @cached_property
     def diagnostics(self) -> Diagnostics:
-        """Whether it helps here: who agrees, who looks random or copied, which labels are disputed, what moved."""
+        """Agreement and quality of the models, disputed and changed labels."""
         self._expect_few("diagnostics")
-        return diagnose(self.predictions, self.scores, self.vote)
+        return inspection.diagnose(self.predictions, self.scores, self.vote)
 
-    def report(self, truth: Any = None) -> "Report":
-        """Show how models and labels agree, what consensus changed and why; a notebook shows it as a page.
+    def report(self, truth: Truth = None) -> Report:
+        """Return a report about models, labels, and what consensus changed and why.
 
         Parameters
         ----------
-        truth
-            The relevant labels, to judge with: an array (n, l), or a DataFrame that is
-            matched by its names.
-
-        Of many labels the 500 named most are combined anew, by the same method, and
-        looked at.
+        truth : array-like of shape (n, l) or DataFrame, default=None
+            The relevant labels, to evaluate with. A DataFrame is matched by its names.
 
         Returns
         -------
-        What can be shown in a notebook, saved or printed.
+        Report
+            A notebook shows it as a page; it can be saved or printed. In large label
+            spaces it covers the 500 most frequent labels, which are combined again by
+            the same method.
 
         Examples
         --------
         >>> import mlconsensus as mlc
         >>> panel, truth = mlc.datasets.make_panel(n_instances=100, random_state=0)
         >>> mlc.combine(panel).report(truth)
-        <Report: 5 models × 100 instances × 20 labels by Weighted>
+        <Report: 5 models × 100 instances × 20 labels by weighted_consensus>
         """
-        from .report import Report, summarize
-
         panel, note = select_frequent_labels(self.predictions)
         consensus = self
         if note:
-            again = combine(panel, method=clone(self.combiner))
+            again = combine(panel, method=self.combiner.make_unfitted_copy())
             consensus = replace(again, reason=self.reason)
         truth_values = None
         if truth is not None:
             truth_values = truth_table(truth, "truth", self.instances, self.labels)
-        return Report(summarize(consensus, truth_values, note=note))
+        return report.Report(report.summarize(consensus, truth_values, note=note))
 
     def explain(self, instance: int | str, label: int | str) -> Explanation:
-        """Say which model's which statement raised or lowered a score, and by how much, against plain voting.
+        """Explain one score: what each prediction adds to it, compared with voting.
 
         Parameters
         ----------
-        instance, label
-            Their names. A label without a name of its own may be given by its position.
+        instance : int or str
+            Name of the instance.
+        label : int or str
+            Name of the label, or its position if it has no name.
 
         Returns
         -------
-        An exact sum over statements, and whether the label is in the instance's label
-        set.
+        Explanation
+            The contributions, which add up to the score, and whether the label is in
+            the instance's label set.
         """
-        explanation = explain(self.combiner, self.predictions, instance, label)
+        explanation = inspection.explain(
+            self.combiner, self.predictions, instance, label
+        )
         row = np.flatnonzero(self.instances == explanation.instance)[0]
         column = self.labels.index(explanation.label)
         is_in_set = bool(self.label_indicator[row, column])
         return replace(explanation, in_label_set=is_in_set)
 
     def intervals(self) -> tuple[FloatArray, FloatArray]:
-        """Find how far any one model could sway the scores.
+        """Compute how much the scores depend on any one model.
 
         Returns
         -------
-        The lowest and the highest score (n, l) of each cell when any one model is left
-        out.
+        low, high : ndarray of shape (n, l)
+            Lowest and highest score of each pair if one of the models is left out.
         """
         self._expect_few("intervals")
-        return leave_one_model_out(self.predictions, self.combiner)
+        return inspection.leave_one_model_out(self.predictions, self.combiner)
 
     def _expect_few(self, what: str) -> None:
+        """Raise an `InputError` in large label spaces."""
         if isinstance(self.scores, SparseScores):
             raise InputError(
                 where=what,
@@ -217,15 +231,37 @@ class Consensus:
             )
 
     def top(self, k: int = 10) -> Top:
-        """Name the `k` best labels of each instance, best first, with their scores; see `decisions.top_labels`."""
-        return top_labels(self.scores, self.labels, k)
+        """Return the `k` best labels of each instance and their scores.
 
-    def make_label_indicator(self, empty: Empty = "keep") -> Any:
-        """Give the label sets of `labels`; an instance without labels keeps none, or gets its ``"top"`` one."""
+        Parameters
+        ----------
+        k : int, default=10
+            Number of labels.
+
+        Returns
+        -------
+        Top
+            The best label first; see `mlc.decision.top_labels`.
+        """
+        return decision.top_labels(self.scores, self.labels, k)
+
+    def make_label_indicator(self, empty: Empty = "keep") -> Matrix:
+        """Return the label sets of `label_indicator`.
+
+        Parameters
+        ----------
+        empty : {"keep", "top"}, default="keep"
+            Whether an instance without labels keeps none or gets its best label.
+
+        Returns
+        -------
+        ndarray of shape (n, l) of bool
+            CSR in large label spaces.
+        """
         if self.predictions.gold is not None and not isinstance(
             self.scores, SparseScores
         ):
-            chosen = best_f1(self.probabilities, empty=empty)
+            chosen = decision.best_f1(self.probabilities, empty=empty)
         else:
             chosen = self.combiner.choose_label_sets(
                 self.scores, self.predictions, empty
@@ -234,11 +270,12 @@ class Consensus:
         return self.predictions.answered(chosen)
 
     def label_sets(self) -> list[tuple[str, ...]]:
-        """Name each instance's labels.
+        """Return the names of each instance's labels.
 
         Returns
         -------
-        A tuple of names for each instance, from the highest score to the lowest.
+        list of tuple of str
+            The label with the highest score first.
         """
         rows, columns = self.label_indicator.nonzero()
         order = np.lexsort((columns, -self.scores[rows, columns], rows))
@@ -248,25 +285,26 @@ class Consensus:
 
     def __repr__(self) -> str:
         n, l = self.scores.shape
-        return f"<Consensus: {plural(n, 'instance')} × {plural(l, 'label')} by {self.method}>"
+        shape = f"{plural(n, 'instance')} × {plural(l, 'label')}"
+        return f"<Consensus: {shape} by {self.method}>"
 
-    def evaluate(self, truth: Any) -> dict[str, float]:
-        """Judge these scores and label sets.
+    def evaluate(self, truth: Truth) -> dict[str, float]:
+        """Compute the metrics of these scores and label sets.
 
         Parameters
         ----------
-        truth
-            The relevant labels: an array or sparse matrix (n, l), or a DataFrame that
-            is matched by its names.
+        truth : array-like or sparse matrix of shape (n, l), or DataFrame
+            The relevant labels. A DataFrame is matched by its names.
 
         Returns
         -------
-        The metrics by name.
+        dict of str to float
+            The metrics by name.
         """
         if not is_frame(truth):
             return metrics.evaluate(truth, self.scores, self.label_indicator)
 
-        matched = match_truth(truth, self.instances, self.labels)
+        matched = metrics.match_truth(truth, self.instances, self.labels)
         if matched.note:
             warnings.warn(matched.note, InputWarning, 2)
         return metrics.evaluate(
@@ -275,25 +313,31 @@ class Consensus:
             matched.select(self.label_indicator),
         )
 
-    def decide(self, gold: Any = None, **promises: float) -> RiskControlledSets:
-        """Give label sets that keep promises: ``recall=0.9``, ``precision=0.8`` or ``false_discovery=0.1``.
+    def decide(self, gold: Truth = None, **guarantees: float) -> RiskControlledSets:
+        """Return label sets with a guaranteed recall, precision or false discovery.
 
         Parameters
         ----------
-        gold
-            Truth of instances that were drawn at random, as `combine` takes it; what
-            was combined with unless told.
-        promises
-            As in `mlc.decide`, which says what each means. The scores are those of a
-            fit without the gold.
+        gold : array-like of shape (n, l) or DataFrame, default=None
+            Gold labels of instances that were drawn at random, as in `combine`. By
+            default those that were combined.
+        **guarantees : float
+            ``recall=0.9``, ``precision=0.8`` or ``false_discovery=0.1``, as explained
+            in `mlc.decide`.
+
+        Returns
+        -------
+        RiskControlledSets
+            The scores are those of a fit without the gold labels.
 
         Examples
         --------
         >>> import mlconsensus as mlc
         >>> panel, truth = mlc.datasets.make_panel(random_state=0)
-        >>> gold = np.where(np.arange(len(truth))[:, None] < 100, truth, np.nan)  # they are in random order
+        >>> is_gold = np.arange(len(truth)) < 100  # they are in random order
+        >>> gold = np.where(is_gold[:, np.newaxis], truth, np.nan)
         >>> print(mlc.combine(panel, gold=gold).decide(recall=0.9))
-        At least 90% of an instance's relevant labels are kept, on average over instances that have one, ...
+        At least 90% of an instance's relevant labels are kept, on average over ...
         Left to people: 0 of 20,000 cells in 0 of 1,000 instances.
         """
         self._expect_few("decide")
@@ -305,21 +349,22 @@ class Consensus:
         unknown = self.predictions.with_gold(None)
         scores = self.scores
         if self.gold is not None:
-            scores = clone(self.combiner).fit(unknown).transform(unknown)
-        return decide(scores, panel.answered(np.full(scores.shape, np.nan)), **promises)
+            scores = self.combiner.make_unfitted_copy().fit(unknown).transform(unknown)
+        return decision.decide(
+            scores, panel.answered(np.full(scores.shape, np.nan)), **guarantees
+        )
 
     def to_frame(self, library: str = "pandas") -> Any:
         """Return the scores as a DataFrame, labels as columns.
 
         Parameters
         ----------
-        library
-            ``"pandas"``: instances are the index; ``"polars"``: they are the first
-            column.
+        library : {"pandas", "polars"}, default="pandas"
+            In pandas, instances are the index; in Polars, they are the first column.
 
         Returns
         -------
-        A DataFrame of that library.
+        DataFrame
         """
         return replace(self._table(), scores=self.scores).to_frame(library)
 
@@ -334,25 +379,28 @@ class Consensus:
 
         Parameters
         ----------
-        path
-            Where to; the suffix names the format. It appears whole or not at all.
-        format
-            The format, where the suffix does not tell, such as ``"label-studio"``.
-        force
+        path : str or path-like
+            The file; its suffix selects the format. It is written completely or not at
+            all.
+        format : str, default=None
+            The format, if the suffix does not show it, such as ``"label-studio"``.
+        force : bool, default=False
             Whether to replace a file that exists.
         """
-        from .io import write_table
+        layout: Layout = "wide"
+        if isinstance(self.scores, SparseScores):
+            layout = "ranked"
 
-        many = isinstance(self.scores, SparseScores)
-        write_table(
+        io.write_table(
             path,
             self._table(),
             format=format,
-            layout="ranked" if many else "wide",
+            layout=layout,
             force=force,
         )
 
     def _table(self) -> ScoreTable:
+        """Return the scores with the names of instances and labels."""
         if isinstance(self.scores, SparseScores):
             scores = self.scores.cells()
         else:
@@ -362,11 +410,11 @@ class Consensus:
 
 
 def combine(
-    predictions: Any,
+    predictions: PredictionsLike,
     method: Method = None,
     *,
     families: FamiliesLike = None,
-    gold: Any = None,
+    gold: Truth = None,
     weights: Weights = None,
 ) -> Consensus:
     """Combine predictions into consensus scores and label sets.
@@ -391,8 +439,8 @@ def combine(
 
     Returns
     -------
-    Scores (n, l), label sets, the method and why it was chosen; it can explain and
-    report itself.
+    Consensus
+        Scores (n, l), label sets, the method, and methods that explain and report them.
 
     Examples
     --------
@@ -400,9 +448,10 @@ def combine(
     >>> panel, truth = mlc.datasets.make_panel(random_state=0)
     >>> consensus = mlc.combine(panel)
     >>> consensus.method, consensus.scores.shape
-    ('Weighted', (1000, 20))
+    ('weighted_consensus', (1000, 20))
     >>> vote = mlc.majority_vote(panel)
-    >>> mlc.metrics.ranking_loss(truth, consensus.scores) < mlc.metrics.ranking_loss(truth, vote)
+    >>> loss = mlc.metrics.ranking_loss(truth, consensus.scores)
+    >>> loss < mlc.metrics.ranking_loss(truth, vote)
     True
     """
     panel = as_predictions(predictions)
@@ -410,12 +459,12 @@ def combine(
         panel = panel.with_gold(gold)
 
     combiner = make_combiner(method, families, weights)
-    if not isinstance(combiner, WeightedConsensus):
+    if families is not None and not isinstance(combiner, WeightedConsensus):
         panel = merge_stated_families(panel, families)
     scores = combiner.fit(panel).transform(panel)
     return Consensus(
         scores=scores,
-        method=combiner.name,
+        method=combiner.identifier,
         reason=describe_choice(method, combiner),
         combiner=combiner,
         instances=panel.instances,

@@ -18,6 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .combiners.registry import Method, make_combiner
+from .decision.label_sets import cardinalities, match_instances
 from .errors import InputError
 from .predictions import Array, FloatArray, Predictions
 from .predictions.families import FamiliesLike
@@ -185,7 +186,11 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
         """
         check_is_fitted(self)
         if isinstance(self.classes_, list):
-            return np.asarray(self.combiner_.predict(self.panel(X)), dtype=np.int64)
+            # As for any classifier, the labels of an instance do not depend on others.
+            panel = self.panel(X)
+            scores = self.combiner_.transform(panel)
+            label_sets = match_instances(scores, cardinalities(panel))
+            return np.asarray(label_sets, dtype=np.int64)
         return np.asarray(self.classes_[self._combine(X).argmax(axis=1)])
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:

@@ -84,7 +84,7 @@ def write_consensus(
     >>> _ = (folder / "ann.csv").write_text("id,law,war\n7,1,0\n8,0,1\n")
     >>> panel = mlc.scan_predictions(folder / "ann.csv")
     >>> mlc.write_consensus(panel, folder / "consensus.csv", method="mv").method
-    'MV'
+    'majority_vote'
     >>> print((folder / "consensus.csv").read_text(), end="")
     instance,law,war
     7,1.0,0.0
@@ -109,7 +109,7 @@ def write_consensus(
         path, blocks, compute, format=format, layout=layout, force=force
     )
     return Written(
-        method=combiner.name,
+        method=combiner.identifier,
         reason=describe_choice(method, combiner),
         combiner=combiner,
         n_missing=n_missing,

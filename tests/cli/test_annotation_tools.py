@@ -69,7 +69,9 @@ def test_a_format_that_is_forced_on_other_files_is_refused_in_one_line(run):
 def test_one_model_is_one(run, tmp_path):
     (tmp_path / "a.csv").write_text("id,x\n1,1\n")
     ran = run("combine", "a.csv", "-o", "out.csv")
-    assert ran.err.startswith("combined 1 model × 1 instance × 1 label with Weighted")
+    assert ran.err.startswith(
+        "combined 1 model × 1 instance × 1 label with weighted_consensus"
+    )
 
 
 def test_what_is_written_ranked_can_be_judged(run, panel):

@@ -30,7 +30,7 @@ def _rows(text):
     }
 
 
-@pytest.mark.parametrize("method", ["MV", "BGCM", "MLCM-r", "MLCM-a"])
+@pytest.mark.parametrize("method", ["majority_vote", "bgcm", "mlcm_r", "mlcm_a"])
 def test_files_are_matched_by_name(run, panel, method):
     ran = run(
         "combine",
@@ -74,7 +74,7 @@ def test_standard_input(shell, panel):
 
 def test_the_method_is_named_with_what_it_saw(run, panel):
     ran = run("combine", "a.csv", "b.csv", "-o", "x.csv")
-    assert "with Weighted (it is the default" in ran.err
+    assert "with weighted_consensus (it is the default" in ran.err
     assert "reliability" in ran.err
 
 
@@ -82,7 +82,7 @@ def test_json_says_what_was_done(run, panel):
     ran = run("combine", "a.csv", "b.csv", "--json", "--output", "x.csv")
     done = json.loads(ran.out)
     assert (done["method"], done["instances"], done["labels"], done["missing"]) == (
-        "Weighted",
+        "weighted_consensus",
         3,
         3,
         3,
@@ -223,7 +223,7 @@ def test_an_output_is_replaced_only_by_force(run, panel):
     ("args", "words"),
     [
         (["nothere.csv"], ["nothere.csv"]),
-        (["a.csv", "--method", "mlcmr"], ["found 'mlcmr'", "did you mean 'mlcm-r'"]),
+        (["a.csv", "--method", "mlcmr"], ["found 'mlcmr'", "did you mean 'mlcm_r'"]),
         (["a.csv", "--families", "none.csv"], ["none.csv"]),
         (["a.csv", "--format", "cvs"], ["cvs", "csv"]),
         (["a.csv", "-o", "x.cvs"], ["x.cvs", "csv"]),

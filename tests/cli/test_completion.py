@@ -28,7 +28,7 @@ SHELLS = {
 }
 LINES = {
     "mlconsensus combine al": "mlconsensus combine alpha.csv",
-    "mlconsensus combine alpha.csv --method we": "mlconsensus combine alpha.csv --method weighted",
+    "mlconsensus combine alpha.csv --method we": "mlconsensus combine alpha.csv --method weighted-consensus",
     "mlconsensus combine alpha.csv --output-format lab": "mlconsensus combine alpha.csv --output-format label-studio",
     "mlconsensus combine alpha.csv --fam": "mlconsensus combine alpha.csv --families",
     "mlconsensus combine alpha.csv --aliases nam": "mlconsensus combine alpha.csv --aliases names.txt",

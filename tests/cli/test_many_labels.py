@@ -185,7 +185,7 @@ def test_every_method_is_compared_on_many_labels(votes, tmp_path, capsys):
     truth.with_columns(score=1.0).write_parquet(tmp_path / "truth.parquet")
     assert run("compare", votes, "--truth", tmp_path / "truth.parquet", "--json") == 0
     result = json.loads(capsys.readouterr().out)
-    assert set(mlc.COMBINERS) < set(result)
+    assert {kind.name for kind in mlc.COMBINERS.values()} < set(result)
     panel = mlc.read_predictions(votes)
     table = mlc.io.read_table(tmp_path / "truth.parquet")
     scores = mlc.majority_vote(panel).toarray()

@@ -16,7 +16,7 @@ def test_report(run, panel, output, start):
     assert (ran.code, ran.out) == (0, "")
     assert (
         ran.err.splitlines()[-1]
-        == f"reported on 3 models × 3 instances × 3 labels with Weighted → {output}"
+        == f"reported on 3 models × 3 instances × 3 labels with weighted_consensus → {output}"
     )
     assert (panel / output).read_text(encoding="utf-8").startswith(start)
 
@@ -53,7 +53,7 @@ def test_how_it_was_made(run, panel):
     command = "mlconsensus report a.csv 'd e.csv' --labels intersection --truth truth.csv --method mlcm-r"
     assert (result["command"], result["method"], result["reason"]) == (
         command,
-        "MLCM-r",
+        "mlcm_r",
         "it was requested",
     )
     assert result["parameters"]["alpha"] == "2.0"
@@ -182,7 +182,7 @@ def test_the_same_bytes_wherever_it_is_written(run, panel):
             "folder.html: found a folder, expected a file to write",
         ),
         (["--output", ""], "output: found an empty name, expected a file to write"),
-        (["--output", "r.html", "--method", "mlcmr"], "did you mean 'mlcm-r'?"),
+        (["--output", "r.html", "--method", "mlcmr"], "did you mean 'mlcm_r'?"),
         (
             ["--output", "r.html", "--truth", "other.csv"],
             "found none of the names that are judged",

@@ -161,7 +161,7 @@ def test_json_says_what_was_done(run, sites):
     )
     done = json.loads(ran.out)
     assert (done["method"], done["instances"], done["labels"], done["privacy"]) == (
-        "MLCM-a",
+        "mlcm_a",
         30,
         4,
         None,
@@ -338,12 +338,12 @@ def stats(run, sites):
         ("apply n.model -o x.csv", "FILE"),
         (
             "statistics north/ann.csv -o x.stats --method mlcmr",
-            "did you mean 'mlcm-r'?",
+            "did you mean 'mlcm_r'?",
         ),
         ("statistics north/ann.csv --method mlcm-r", "--output"),
         (
             "statistics north/ann.csv --after f.round --method mlcm-r -o x",
-            "--method: found MLCM-r, expected Weighted as in f",
+            "--method: found mlcm_r, expected weighted_consensus as in f",
         ),
         (
             "statistics north/ann.csv -o x.stats --epsilon 1",
@@ -355,7 +355,7 @@ def stats(run, sites):
         ),
         (
             "statistics north/ann.csv -o x.stats --epsilon 1 --delta 1e-6",
-            "found Weighted, for whose statistics no bound",
+            "found weighted_consensus, for whose statistics no bound",
         ),
         ("statistics north/ann.csv -o x.stats --clip 1", "--clip: found without"),
         (
@@ -457,7 +457,7 @@ def test_files_that_stay_on_disk(run, sites):
         )
         assert (
             ran.err.splitlines()[-1]
-            == "applied MLCM-r to 3 models × 60 instances × 4 labels → disk.csv"
+            == "applied mlcm_r to 3 models × 60 instances × 4 labels → disk.csv"
         )
         assert (
             run(
@@ -528,7 +528,7 @@ def test_a_rater_is_missing_and_a_day_is_taken_back(run, sites, stream):
     )
     ran = run("solve", "sum.stats", "--without", "two.stats", "-o", "north.model")
     assert ran.err == (
-        "solved MLCM-r for 3 models × 4 labels from 1 file, without 1 file, of 30 instances → north.model\n"
+        "solved mlcm_r for 3 models × 4 labels from 1 file, without 1 file, of 30 instances → north.model\n"
     )
     run("solve", "n.stats", "-o", "alone.model")
     panel = mlc.read_predictions([sites / name for name in files("north")])

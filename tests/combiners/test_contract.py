@@ -30,11 +30,11 @@ OTHERS = [
 # The equations written out with loops; methods of our own have none that somebody else
 # wrote.
 LITERAL = {
-    "MV": oracle.majority_vote,
-    "BGCM": oracle.bgcm,
-    "DS": oracle.dawid_skene,
-    "MLCM-r": oracle.mlcm_r,
-    "MLCM-a": oracle.mlcm_a,
+    "majority_vote": oracle.majority_vote,
+    "bgcm": oracle.bgcm,
+    "dawid_skene": oracle.dawid_skene,
+    "mlcm_r": oracle.mlcm_r,
+    "mlcm_a": oracle.mlcm_a,
 }
 SHARES = [
     mlc.MajorityVote(),
@@ -46,7 +46,7 @@ SHARES = [
 TRANSCRIBED = [
     combiner
     for combiner in (*COMBINERS, *OTHERS)
-    if combiner.name in LITERAL
+    if combiner.identifier in LITERAL
     and combiner.get_params().get("n_iter", 0) is not None  # a limit has no last round
 ]
 
@@ -78,14 +78,16 @@ def literal_parameters(combiner):
 def test_equals_the_literal_transcription(combiner, scores):
     close(
         clone(combiner).fit_transform(scores),
-        LITERAL[combiner.name](scores, **literal_parameters(combiner)),
+        LITERAL[combiner.identifier](scores, **literal_parameters(combiner)),
     )
 
 
 @pytest.mark.parametrize("combiner", TRANSCRIBED, ids=repr)
 @pytest.mark.parametrize("name", DEGENERATE)
 def test_equals_the_literal_transcription_on_degenerate_panels(combiner, name):
-    expected = LITERAL[combiner.name](DEGENERATE[name], **literal_parameters(combiner))
+    expected = LITERAL[combiner.identifier](
+        DEGENERATE[name], **literal_parameters(combiner)
+    )
     close(clone(combiner).fit_transform(DEGENERATE[name]), expected)
 
 

@@ -255,7 +255,7 @@ def test_a_solved_model_can_be_taught_where_the_answers_are(tmp_path):
         model.fit_gold(panel)
     with pytest.raises(
         mlc.InputError,
-        match="found MLCM-r, whose statistics contain the gold labels",
+        match="found mlcm_r, whose statistics contain the gold labels",
     ):
         mlc.MLCMr().fit(held).fit_gold(held)
 

@@ -13,7 +13,7 @@ from mlconsensus.linalg.sparse_scores import SparseScores
 from mlconsensus.predictions.predictions import Predictions
 from mlconsensus.predictions.score_tables import ScoreTable
 
-EXACT = ("MV", "DS", "BGCM")
+EXACT = ("majority_vote", "dawid_skene", "bgcm")
 
 
 def small_panel(
@@ -96,7 +96,7 @@ def test_families_and_reliability_are_the_same(seed, gaps, decide):
         np.testing.assert_allclose(result, expected, atol=limit, err_msg=field)
 
 
-@pytest.mark.parametrize("name", ["MLCM-a"])
+@pytest.mark.parametrize("name", ["mlcm_a"])
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10**6), n=st.integers(2, 60), decide=st.booleans())
 def test_while_all_labels_are_in_the_head_scores_are_the_same(name, seed, n, decide):
@@ -138,7 +138,7 @@ def test_the_walk_has_the_same_best_labels():
     assert combiner.solution_.groups.bound.max() < 1e-3
 
 
-@pytest.mark.parametrize("name", ["MLCM-a", "MLCM-r", "Weighted"])
+@pytest.mark.parametrize("name", ["mlcm_a", "mlcm_r", "weighted_consensus"])
 def test_pieces_of_the_work_change_nothing(name, monkeypatch):
     panel = small_panel(7, n=100).as_block(True)
     monkeypatch.setattr("mlconsensus.linalg.head_tail_map.HEAD_SIZE", 5)
@@ -152,7 +152,7 @@ def test_pieces_of_the_work_change_nothing(name, monkeypatch):
     )  # with a tail, single precision
 
 
-@pytest.mark.parametrize("name", [*EXACT, "MLCM-a", "MLCM-r", "Weighted"])
+@pytest.mark.parametrize("name", [*EXACT, "mlcm_a", "mlcm_r", "weighted_consensus"])
 def test_blocks_and_order_change_nothing(name):
     panel = small_panel(11, n=60).as_block(True)
     combiner = mlc.COMBINERS[name]().fit(panel)
@@ -205,7 +205,7 @@ def test_a_panel_of_many_labels_takes_the_sparse_route_and_others_do_not():
     assert not panel.select(labels=panel.labels[:10]).many
     assert not Predictions([np.ones((4, 3000))]).many
     result = mlc.combine(panel)
-    assert result.method == "Weighted"
+    assert result.method == "weighted_consensus"
     assert isinstance(result.scores, SparseScores)
     best = result.top(3)
     assert best.labels.shape == (60, 3)
@@ -293,7 +293,7 @@ def hostile(kind: str) -> Predictions:
     ])  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [*EXACT, "MLCM-a", "MLCM-r", "Weighted"])
+@pytest.mark.parametrize("name", [*EXACT, "mlcm_a", "mlcm_r", "weighted_consensus"])
 @pytest.mark.parametrize(
     "kind",
     ["nobody names a label", "one instance has all labels", "one label is on all instances",
@@ -309,8 +309,8 @@ def test_hostile_panels_are_answered(kind, name):
 @pytest.mark.parametrize(
     ("name", "step"),
     [
-        ("DS", "mlconsensus.combiners.dawid_skene._compute_bound"),
-        ("BGCM", "numpy.linalg.solve"),
+        ("dawid_skene", "mlconsensus.combiners.dawid_skene._compute_bound"),
+        ("bgcm", "numpy.linalg.solve"),
     ],
 )
 def test_labels_that_nobody_names_are_not_worked_on(name, step, monkeypatch):

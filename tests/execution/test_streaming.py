@@ -65,7 +65,9 @@ def test_every_method_gives_the_same_as_in_memory(
     np.testing.assert_allclose(
         fitted.transform(scanned), pooled.transform(panel), rtol=0, atol=1e-10
     )
-    np.testing.assert_array_equal(fitted.predict(scanned), pooled.predict(panel))
+    np.testing.assert_array_equal(fitted.predict(panel), pooled.predict(panel))
+    with pytest.raises(mlc.InputError, match="predict: found predictions in files"):
+        fitted.predict(scanned)
     done = mlc.write_consensus(scanned, tmp_path / "out.parquet", method=method)
     assert (done.method, done.n_missing) == (method, panel.n_missing)
     table = read_table(tmp_path / "out.parquet")
@@ -110,7 +112,7 @@ def test_a_streamed_file_is_what_would_be_written_at_once(
         layout=layout,
     )
     vote = ScoreTable(
-        "MV",
+        "majority_vote",
         mlc.majority_vote(panel),
         [f"i{position}" for position in range(150)],
         panel.labels,
@@ -154,7 +156,7 @@ def test_an_interruption_leaves_nothing(tmp_path, paths, monkeypatch, n_reads):
     assert names(tmp_path) == ["in"]
 
 
-@pytest.mark.parametrize("method", ["DS", "MLCM-r", "Weighted"])
+@pytest.mark.parametrize("method", ["dawid_skene", "mlcm_r", "weighted_consensus"])
 def test_a_solved_model_is_applied(tmp_path, panel, paths, method):
     """Of a model that was solved before, with its models in another order and a label more."""
     wider = panel.select(models=panel.models[::-1]).with_labels(

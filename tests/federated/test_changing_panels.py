@@ -116,7 +116,7 @@ def test_what_was_never_added_cannot_be_taken_back(name):
         mlc.InputError, match="part: found all that there is, expected less"
     ):
         mlc.subtract(total, total)
-    if name in ("DS", "MLCM-r", "MLCM-a", "BGCM"):  # whose sums can tell
+    if name in ("dawid_skene", "mlcm_r", "mlcm_a", "bgcm"):  # whose sums can tell
         with pytest.raises(mlc.InputError, match="found more than there"):
             mlc.subtract(total, other)
     strange = combiner_named(name).fit(panel.select(labels=panel.labels[:2])[:10])
@@ -215,7 +215,7 @@ def test_how_many_names_are_lacking_is_said():
         mlc.merge([mlc.MLCMr().fit(subset), mlc.MLCMr().fit(fewer)])
 
 
-@pytest.mark.parametrize("name", ["MLCM-a", "Weighted"])
+@pytest.mark.parametrize("name", ["mlcm_a", "weighted_consensus"])
 def test_sums_of_many_labels_are_not_taken_back(name):
     panel = mlc.Predictions([sparse.eye_array(40, 2100, format="csr")] * 2)
     total = combiner_named(name).fit(panel)

@@ -197,7 +197,7 @@ def test_the_documented_bytes(stats):
     header = json.loads(entry["header"])
     assert header["version"] == 2
     assert header["kind"] == "statistics"
-    assert header["method"] == "MLCM-r"
+    assert header["method"] == "mlcm_r"
     assert header["instances"] == 40
     assert header["privacy"] is None
     assert arrays["walk"].shape == (3, 4, 3, 4)
@@ -244,7 +244,7 @@ def test_a_method_of_ones_own_has_no_file(tmp_path):
     class Mine(mlc.MLCMr):
         pass
 
-    with pytest.raises(mlc.InputError, match="method: found MLCM-r"):
+    with pytest.raises(mlc.InputError, match="method: found mlcm_r"):
         mlc.save(Mine().fit([[[1, 0]]]), tmp_path / "x.model")
 
 

@@ -346,10 +346,12 @@ def test_releases_with_other_guarantees_are_refused(other, message):
         mlc.merge([private(mlc.MLCMa), other()])
 
 
-@pytest.mark.parametrize("name", ["MV", "DS", "BGCM", "Weighted"])
+@pytest.mark.parametrize(
+    "name", ["majority_vote", "dawid_skene", "bgcm", "weighted_consensus"]
+)
 def test_other_methods_are_refused(name):
     with pytest.raises(
-        mlc.InputError, match=f"found {name}, .* expected MLCM-r or MLCM-a"
+        mlc.InputError, match=f"found {name}, .* expected mlcm_r or mlcm_a"
     ):
         mlc.privacy.fit(mlc.COMBINERS[name](), PANEL, epsilon=1.0, delta=1e-6)
 
@@ -421,7 +423,7 @@ def test_a_guarantee_for_another_method_is_refused(tmp_path):
     changes = {"privacy": asdict(guarantee), "instances": None}
     with path.open("wb") as file:
         write_state(file, header | changes, arrays)
-    with pytest.raises(mlc.InputError, match="a.stats, privacy: found MV"):
+    with pytest.raises(mlc.InputError, match="a.stats, privacy: found majority_vote"):
         mlc.load(path)
 
 

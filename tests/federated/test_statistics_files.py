@@ -134,7 +134,7 @@ def test_another_version_is_refused_with_what_to_do(stats):
         {"kind": "pickle"},
         {"kind": None},
         {"method": "MLCM-x"},
-        {"method": ["MLCM-r"]},
+        {"method": ["mlcm_r"]},
         {"parameters": None},
         {"parameters": {"alpha": -1}},
         {"parameters": {"alpha": "2"}},
@@ -276,7 +276,9 @@ def test_nothing_in_place_of_sums_is_refused(stats):
 
 
 @pytest.mark.parametrize("value", [-1.0, 7.0])
-@pytest.mark.parametrize("name", ["MV", "DS", "BGCM", "MLCM-r", "MLCM-a"])
+@pytest.mark.parametrize(
+    "name", ["majority_vote", "dawid_skene", "bgcm", "mlcm_r", "mlcm_a"]
+)
 def test_models_with_numbers_that_no_solution_has_are_refused(name, value, tmp_path):
     panel, _ = mlc.datasets.make_panel(20, 3, 2, random_state=0)
     mlc.save(combiner_named(name).fit(panel), tmp_path / "a.model")

@@ -52,7 +52,7 @@ def test_tables_are_aligned_and_say_what_they_leave_out():
     )
     why = mlc.explain(mlc.MLCMr().fit(panel), panel, "i", "q")
     lines = why.to_text(most=2).splitlines()
-    assert lines[0] == "instance i, label q: 0.2500 by MLCM-r, 0.5000 by voting"
+    assert lines[0] == "instance i, label q: 0.2500 by mlcm_r, 0.5000 by voting"
     assert lines[2].split() == ["model", "label", "said", "consensus", "voting"]
     assert lines[-2].startswith("10 more")
     assert lines[-1].split() == ["sum", "0.2500", "0.5000"]

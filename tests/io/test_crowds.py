@@ -10,7 +10,7 @@ import mlconsensus as mlc
 from mlconsensus.execution.memory import LIMIT
 from mlconsensus.io import crowds
 
-METHODS = ("MV", "DS", "BGCM", "MLCM-r", "MLCM-a")
+METHODS = ("majority_vote", "dawid_skene", "bgcm", "mlcm_r", "mlcm_a")
 
 
 def make_crowd_frame(seed: int, *, kind: str) -> pl.DataFrame:

@@ -5,7 +5,7 @@ import pytest
 
 from mlconsensus.errors import InputError
 from mlconsensus.io import read_predictions, read_table, scan_predictions, write_table
-from mlconsensus.io.scan import needed_memory
+from mlconsensus.io.memory_estimate import estimate_memory
 from mlconsensus.predictions.score_tables import ScoreTable
 
 TEXT = (
@@ -60,6 +60,6 @@ def test_needed_memory_grows_with_the_file(tmp_path, suffix):
         names = [f"i{position}" for position in range(n_instances)]
         scores = [[0.5, 0.25]] * n_instances
         write_table(path, ScoreTable("a", scores, names, ["x", "y"]))
-        needed.append(needed_memory([path, path]))
+        needed.append(estimate_memory([path, path]))
     assert 8 < needed[1] / needed[0] < 12
     assert needed[1] > 1000 * 2 * 8 * 2

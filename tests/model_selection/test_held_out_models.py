@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import mlconsensus as mlc
+from mlconsensus.combiners.registry import list_by_name
 from mlconsensus.metrics.intervals import Estimate
 from mlconsensus.model_selection import held_out_models as module
 
@@ -55,7 +56,7 @@ def test_signs_are_right_where_raters_err_on_their_own(seed):
     clear = 0
     right = 0
     for name, method_gains in comparison.gains.items():
-        true = mlc.metrics.evaluate(truth, mlc.COMBINERS[name]().fit_transform(votes))
+        true = mlc.metrics.evaluate(truth, list_by_name()[name]().fit_transform(votes))
         for metric in METRICS:
             gain = method_gains[metric]
             real = SIGN[metric] * (true[metric] - vote[metric])

@@ -8,6 +8,7 @@ from report_panels import by_all_sets
 from sklearn.metrics import f1_score, precision_recall_curve
 
 import mlconsensus as mlc
+from mlconsensus.combiners.registry import list_by_name
 from mlconsensus.report import evaluation, summarize
 from mlconsensus.report.evaluation import compute_calibration_error
 
@@ -22,7 +23,8 @@ def test_judged(made, consensus, summary):
         *["model"] * 5,
         "mean",
     ]
-    for name, kind in mlc.COMBINERS.items():
+    for kind in mlc.COMBINERS.values():
+        name = kind.name
         fitted = kind().fit(panel)
         scores = fitted.transform(panel)
         fair = mlc.decision.match_total(
@@ -83,7 +85,7 @@ def test_clusterings_beside_the_models(made):
     }
     for name in ("MV", "MLCM-a"):
         assert results[name]["ranking_loss"] == mlc.metrics.ranking_loss(
-            truth, mlc.COMBINERS[name]().fit_transform(panel)
+            truth, list_by_name()[name]().fit_transform(panel)
         )
     assert results["MLCM-r"]["ranking_loss"] == mlc.metrics.ranking_loss(
         truth, consensus.scores

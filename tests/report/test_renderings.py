@@ -260,7 +260,12 @@ def test_a_crowd_is_cut_in_the_table_of_metrics_too():
     text = mlc.combine(panel).report(truth).to_text()
     table = text[text.index("Against the truth\n") :].split("\n\n")[0].splitlines()
     assert [line.split()[0] for line in table[3:]] == [
-        *(name for name in sorted(mlc.COMBINERS, key="Weighted".__ne__)),
+        *(
+            name
+            for name in sorted(
+                (kind.name for kind in mlc.COMBINERS.values()), key="Weighted".__ne__
+            )
+        ),
         "BM",
         *panel.models[:10],
         "…",
@@ -307,7 +312,10 @@ def test_a_notebook_shows_the_page_in_a_frame():
     attributes = frame.all("iframe")[0]
     assert attributes["srcdoc"] == report.to_html()
     assert attributes["sandbox"] == "allow-scripts"
-    assert repr(report) == "<Report: 2 models × 300 instances × 12 labels by Weighted>"
+    assert (
+        repr(report)
+        == "<Report: 2 models × 300 instances × 12 labels by weighted_consensus>"
+    )
 
 
 def test_save(tmp_path):

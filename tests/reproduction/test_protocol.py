@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from mlconsensus.combiners.registry import COMBINERS
+from mlconsensus.combiners.registry import list_by_name
 from mlconsensus.errors import InputError
 from mlconsensus.metrics.ranking import RANKING_METRICS, average_precision, ranking_loss
 from mlconsensus.model_selection.comparison import evaluate_methods
@@ -22,7 +22,7 @@ def panel():
 def test_every_method_is_judged(panel):
     truth, predictions = panel
     judged = evaluate_methods(truth, Predictions(predictions))
-    assert list(judged) == ["BM", *COMBINERS]
+    assert list(judged) == ["BM", *list_by_name()]
     for row in judged.values():
         assert tuple(row)[:4] == RANKING_METRICS
     losses = [ranking_loss(truth, model.astype(float)) for model in predictions]

@@ -274,7 +274,7 @@ def _compare_with_truth(
         results = {"BM": results["BM"]}
 
     # Methods: they combine all predictions.
-    methods = mlc.COMBINERS.items()
+    methods = library.list_by_name().items()
     for name, combiner_class in library.track(methods, len(methods), "comparing"):
         combiner = combiner_class().fit(predictions)
         scores = matched.select(combiner.transform(predictions))

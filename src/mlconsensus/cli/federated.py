@@ -84,7 +84,7 @@ def statistics(
     """
     # Check all options before the work.
     combiner, is_continued = _create_combiner(method, after)
-    _check_privacy_options(epsilon, delta, clip, combiner.name)
+    _check_privacy_options(epsilon, delta, clip, combiner.identifier)
     clip_norm = library.DEFAULT_CLIP if clip is None else clip
     if epsilon is not None and delta is not None:
         library.check_budget(
@@ -112,7 +112,7 @@ def statistics(
     print_done(
         as_json,
         _describe_statistics(combiner, predictions, output),
-        method=combiner.name,
+        method=combiner.identifier,
         round=combiner.progress(),
         models=predictions.models,
         labels=len(predictions.labels),
@@ -127,17 +127,19 @@ def _create_combiner(
 ) -> tuple[BaseCombiner, bool]:
     """Return the combiner to fit, and whether it continues an earlier round."""
     if after is None:
-        combiner_class = mlc.COMBINERS[library.find_method_name(method or "weighted")]
+        combiner_class = mlc.COMBINERS[
+            library.find_identifier(method or "weighted_consensus")
+        ]
         return combiner_class(), False
 
     combiner = mlc.load(after)
     if method is not None:
-        name = library.find_method_name(method)
-        if name != combiner.name:
+        name = library.find_identifier(method)
+        if name != combiner.identifier:
             raise InputError(
                 where="--method",
                 found=name,
-                expected=f"{combiner.name} as in {after}",
+                expected=f"{combiner.identifier} as in {after}",
             )
     if hasattr(combiner, "statistics_") or combiner.state_ is None:
         raise InputError(
@@ -157,7 +159,7 @@ def _check_privacy_options(
         raise InputError(where="--delta", found="no --epsilon", expected="both")
     if epsilon is not None and delta is None:
         raise InputError(where="--epsilon", found="no --delta", expected="both")
-    if clip is not None and (epsilon is None or method != "MLCM-a"):
+    if clip is not None and (epsilon is None or method != "mlcm_a"):
         raise InputError(
             where="--clip",
             found="without --epsilon and --method mlcm-a",
@@ -175,7 +177,7 @@ def _describe_statistics(
         n_labels = plural(len(predictions.labels), "label")
         return (
             f"gathered private statistics ({guarantee}) of {n_models} × {n_labels} for "
-            f"{combiner.name} → {output}; the names of models and labels are in it, "
+            f"{combiner.identifier} → {output}; the names of models and labels are in it, "
             "the exact number of instances is not"
         )
 
@@ -184,7 +186,9 @@ def _describe_statistics(
         progress = f", {combiner.progress()},"
 
     shape = sizes(predictions.shape)
-    return f"gathered statistics{progress} of {shape} for {combiner.name} → {output}"
+    return (
+        f"gathered statistics{progress} of {shape} for {combiner.identifier} → {output}"
+    )
 
 
 @command("solve", short_help="Add up sites' statistics and solve them to one model.")
@@ -246,7 +250,7 @@ def solve(
     print_done(
         as_json,
         *lines,
-        method=combiner.name,
+        method=combiner.identifier,
         models=combiner.models_,
         labels=len(combiner.labels_),
         instances=combiner.n_instances_,
@@ -261,7 +265,7 @@ def _describe_model(
     combiner: BaseCombiner, n_files: int, n_without: int, output: str
 ) -> str:
     """Return a line about the model that was written."""
-    name = combiner.name
+    name = combiner.identifier
     if combiner.unfinished:
         name = f"{combiner.progress()} of {name}"
 

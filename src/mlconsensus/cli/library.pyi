@@ -1,4 +1,4 @@
-from ..combiners.registry import find_method_name
+from ..combiners.registry import find_identifier, list_by_name
 from ..consensus import Consensus
 from ..datasets.registry import cache_folder, entry, fetch, is_here, registry
 from ..execution.dask import DaskPredictions, connect
@@ -13,7 +13,7 @@ from ..io.formats.clusterings import read_clustering, read_pairs
 from ..io.formats.registry import check_apart, expand_folders, is_read_with
 from ..io.label_names import read_names
 from ..io.layouts import get_names
-from ..io.scan import needed_memory
+from ..io.memory_estimate import estimate_memory
 from ..io.write import check_layout, streamed_format
 from ..linalg.block_sums import dense
 from ..linalg.sparse_scores import Cells, SparseScores
@@ -64,22 +64,23 @@ __all__ = [
     "dense",
     "describe_empty_instances",
     "entry",
+    "estimate_memory",
     "evaluate_on_gold",
     "examine",
     "expand_folders",
     "fetch",
+    "find_identifier",
     "find_inclusion_probabilities",
     "find_instance",
     "find_label",
-    "find_method_name",
     "format_metrics_table",
     "get_names",
     "gold_of",
     "hash_files",
     "is_here",
     "is_read_with",
+    "list_by_name",
     "match_truth_table",
-    "needed_memory",
     "plain",
     "read_clustering",
     "read_names",

@@ -19,7 +19,6 @@ import click
 
 import mlconsensus as mlc
 
-from ..combiners.names import METHOD_NAMES
 from ..errors import InputError
 from ..text import safe
 from . import library
@@ -233,7 +232,7 @@ class LargePanelOptions(PanelOptions):
         # Files that cannot be streamed are read; errors in them are reported then.
         with suppress(InputError):
             check_streaming()
-            n_bytes = library.needed_memory(self.files, self.input_format)
+            n_bytes = library.estimate_memory(self.files, self.input_format)
             return n_bytes > library.available_memory() / 2
 
         return False
@@ -253,7 +252,7 @@ class MethodOptions:
         """Return the keyword arguments of `mlc.combine`, checked."""
         method = self.method
         if method:
-            method = library.find_method_name(method)
+            method = library.find_identifier(method)
 
         return {
             "method": method,
@@ -419,7 +418,7 @@ def complete_method(ctx: object, option: object, start: str) -> list[str]:
 
 def list_methods() -> list[str]:
     """Return the names of all methods, as the command line spells them."""
-    return [name.lower() for name in METHOD_NAMES]
+    return [identifier.replace("_", "-") for identifier in mlc.COMBINERS]
 
 
 selection_option = partial(

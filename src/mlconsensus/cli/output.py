@@ -244,7 +244,7 @@ class OutputOptions:
         if isinstance(predictions, mlc.Predictions):
             consensus = library.Consensus(
                 combiner.transform(predictions),
-                combiner.name,
+                combiner.identifier,
                 "",
                 combiner,
                 predictions.instances,

@@ -15,7 +15,6 @@ from typing import Annotated, Any
 import numpy as np
 
 from ..execution.statistics import Axes
-from ..linalg.block_sums import ratio
 from ..linalg.sparse_scores import to_scores
 from ..predictions import FloatArray
 from ..predictions.blocks import PredictionBlock
@@ -76,7 +75,10 @@ class MajorityVote(BaseCombiner):
 
     def _solve(self, statistics: MajorityVoteStatistics) -> MajorityVoteSolution:
         """Return the prior of each label."""
-        prior = ratio(statistics.score_sum, statistics.n_predictions, 0.0)
+        count = statistics.n_predictions
+        prior = np.divide(
+            statistics.score_sum, count, out=np.zeros(len(count)), where=count > 0
+        )
         # Rounding can leave the range.
         return MajorityVoteSolution(prior=np.clip(prior, 0, 1))
 

@@ -52,10 +52,10 @@ def check_fits_memory(
     if needed >= _USABLE * available_memory():
         expected = "gold and clusterings to have fewer labels"
         if is_sparse:
-            expected = "one of MV, DS"
+            expected = "majority_vote or dawid_skene"
         size = f"{needed / 2**30:,.0f} GiB"
         raise InputError(
-            where=combiner.name,
+            where=combiner.identifier,
             found=f"{sizes(predictions.shape)}, which would take {size}",
             expected=expected,
         )

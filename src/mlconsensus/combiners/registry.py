@@ -1,35 +1,90 @@
 """The table of methods, and how users name them."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+
 from ..errors import InputError, one_of
 from ..execution.local import reduce_blocks
 from ..predictions import Predictions, as_predictions, quantile_normalization
 from ..predictions.families import FamiliesLike
 from ..predictions.validation import Weights
 from .base import BaseCombiner, PredictionsLike
-from .bgcm import BGCM
-from .dawid_skene import DawidSkene
-from .majority_vote import MajorityVote
-from .mlcm_a import MLCMa
-from .mlcm_r import MLCMr
-from .names import METHOD_NAMES
-from .weighted_consensus import WeightedConsensus
 
 # What users can give as a method.
 Method = str | BaseCombiner | None
 
-# Every method by the name that tables, files and the command line use. A new method
+# Class of each method. Its module has the name of the method's identifier. A new method
 # adds one line.
-COMBINERS: dict[str, type[BaseCombiner]] = {
-    combiner.name: combiner
-    for combiner in (
-        MajorityVote,
-        DawidSkene,
-        BGCM,
-        MLCMr,
-        MLCMa,
-        WeightedConsensus,
-    )
+_CLASS_NAMES = {
+    "majority_vote": "MajorityVote",
+    "dawid_skene": "DawidSkene",
+    "bgcm": "BGCM",
+    "mlcm_r": "MLCMr",
+    "mlcm_a": "MLCMa",
+    "weighted_consensus": "WeightedConsensus",
 }
+# Short names that users can give as well.
+_SHORT_NAMES = {
+    "mv": "majority_vote",
+    "ds": "dawid_skene",
+    "weighted": "weighted_consensus",
+}
+
+
+class CombinerTable(Mapping[str, type[BaseCombiner]]):
+    """The class of each method by its identifier.
+
+    The module of a method is imported when its class is first used, so that a program
+    imports only the methods that it runs.
+
+    Examples
+    --------
+    >>> list(COMBINERS)[:3]
+    ['majority_vote', 'dawid_skene', 'bgcm']
+    >>> COMBINERS["mlcm_a"].__name__
+    'MLCMa'
+    """
+
+    def __init__(self) -> None:
+        self._registered: dict[str, type[BaseCombiner]] = {}
+
+    def __getitem__(self, identifier: str) -> type[BaseCombiner]:
+        if identifier in self._registered:
+            return self._registered[identifier]
+
+        class_name = _CLASS_NAMES[identifier]
+        module = import_module(f".{identifier}", __package__)
+        combiner_class: type[BaseCombiner] = getattr(module, class_name)
+        return combiner_class
+
+    def __iter__(self) -> Iterator[str]:
+        yield from _CLASS_NAMES
+        yield from self._registered
+
+    def __len__(self) -> int:
+        return len(_CLASS_NAMES) + len(self._registered)
+
+    def __contains__(self, identifier: object) -> bool:
+        return identifier in _CLASS_NAMES or identifier in self._registered
+
+    def __repr__(self) -> str:
+        return f"<COMBINERS: {', '.join(self)}>"
+
+
+COMBINERS = CombinerTable()
+
+
+def list_by_name() -> dict[str, type[BaseCombiner]]:
+    """Return the class of each method by its short name, for rows of tables.
+
+    Examples
+    --------
+    >>> list(list_by_name())
+    ['MV', 'DS', 'BGCM', 'MLCM-r', 'MLCM-a', 'Weighted']
+    """
+    return {combiner.name: combiner for combiner in COMBINERS.values()}
 
 
 def register(combiner: type[BaseCombiner]) -> type[BaseCombiner]:
@@ -40,26 +95,42 @@ def register(combiner: type[BaseCombiner]) -> type[BaseCombiner]:
     Parameters
     ----------
     combiner : type
-        A subclass of `BaseCombiner`.
+        A subclass of `BaseCombiner`, with an identifier of its own.
 
     Returns
     -------
     type
         The same class, so that this function can be used as a decorator.
     """
-    COMBINERS[combiner.name] = combiner
-    METHOD_NAMES.append(combiner.name)
+    if combiner.identifier in _CLASS_NAMES:
+        raise InputError(
+            where="register",
+            found=f"the identifier {combiner.identifier!r}, which exists",
+            expected="another one",
+        )
+    COMBINERS._registered[combiner.identifier] = combiner
     return combiner
 
 
-def find_method_name(name: str) -> str:
-    """Return the name of a method as tables write it.
+def unregister(identifier: str) -> None:
+    """Remove a combiner that was added by `register`.
+
+    Parameters
+    ----------
+    identifier : str
+        Identifier of the combiner.
+    """
+    del COMBINERS._registered[identifier]
+
+
+def find_identifier(name: str) -> str:
+    """Return the identifier of a method, which is the name of its function.
 
     Parameters
     ----------
     name : str
-        An identifier such as ``"mlcm_r"`` or ``"majority_vote"``, or the short name
-        of tables such as ``"mv"``; upper or lower case, hyphens or underscores.
+        The identifier or the short name ``"mv"`` or ``"ds"``; upper or lower case,
+        hyphens or underscores.
 
     Returns
     -------
@@ -67,17 +138,15 @@ def find_method_name(name: str) -> str:
 
     Examples
     --------
-    >>> find_method_name("mlcm_r"), find_method_name("majority-vote")
-    ('MLCM-r', 'MV')
+    >>> find_identifier("MLCM-r"), find_identifier("mv")
+    ('mlcm_r', 'majority_vote')
     """
-    key = name.lower().replace("_", "-")
-    for method, combiner in COMBINERS.items():
-        if key == combiner.identifier.replace("_", "-"):
-            return method
-
-    name_by_key = {method.lower(): method for method in COMBINERS}
-    one_of(key, name_by_key, "method")
-    return name_by_key[key]
+    key = name.lower().replace("-", "_")
+    if key in _SHORT_NAMES:
+        return _SHORT_NAMES[key]
+    if key not in _CLASS_NAMES:
+        one_of(key, COMBINERS, "method")
+    return key
 
 
 def make_combiner(
@@ -104,9 +173,11 @@ def make_combiner(
     (WeightedConsensus(), MLCMa())
     """
     if method is None:
-        return WeightedConsensus(families=families, weights=weights)
+        method = "weighted_consensus"
     if isinstance(method, str):
-        combiner = COMBINERS[find_method_name(method)](weights=weights)
+        combiner = COMBINERS[find_identifier(method)]()
+        if weights is not None:
+            combiner.set_params(weights=weights)
     elif isinstance(method, BaseCombiner):
         if weights is not None:
             raise InputError(
@@ -121,13 +192,27 @@ def make_combiner(
             found=repr(method),
             expected="a name or a combiner, such as MLCMa()",
         )
-    if families is not None and isinstance(combiner, WeightedConsensus):
+
+    # Other methods get the mean of each family's members (`merge_stated_families`).
+    if families is not None and "families" in combiner.get_params():
         combiner.set_params(families=families)
     return combiner
 
 
 def describe_choice(method: Method, combiner: BaseCombiner) -> str:
-    """Return why a method was used, and what its solution shows."""
+    """Return why a method was used, and what its solution shows.
+
+    Parameters
+    ----------
+    method : str or BaseCombiner or None
+        What the user asked for.
+    combiner : BaseCombiner
+        The fitted combiner.
+
+    Returns
+    -------
+    str
+    """
     reason = "it is the default"
     if method is not None:
         reason = "it was requested"
@@ -138,18 +223,18 @@ def describe_choice(method: Method, combiner: BaseCombiner) -> str:
 
 
 def rescale(predictions: PredictionsLike) -> Predictions:
-    """Bring the scores of models that live on different scales to one (quantile normalisation), without any truth.
+    """Bring scores on different scales to one scale, by quantile normalization.
 
     Parameters
     ----------
-    predictions
+    predictions : Predictions or array-like of shape (m, n, l)
         `Predictions`, or anything that its constructor takes.
 
     Returns
     -------
     Predictions
-        Those whose every model's scores, in their order, are distributed as the models'
-        scores are in the middle.
+        The order of each model's scores is unchanged. Their distribution is that of
+        the median model.
 
     Examples
     --------
@@ -161,9 +246,6 @@ def rescale(predictions: PredictionsLike) -> Predictions:
     >>> bool(abs(one[2] - one[0]).max() < 0.01)
     True
     """
-    panel = as_predictions(predictions)
-    return panel.rescaled(
-        quantile_normalization.estimate_scales(
-            reduce_blocks(panel, quantile_normalization.count_scores)
-        )
-    )
+    unscaled = as_predictions(predictions)
+    statistics = reduce_blocks(unscaled, quantile_normalization.count_scores)
+    return unscaled.rescaled(quantile_normalization.estimate_scales(statistics))

@@ -41,13 +41,13 @@ symbol              variable                 shape
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from scipy import linalg
 from scipy.special import comb
 
-from ..decision.label_sets import Empty, best_f1
+from .. import decision
 from ..errors import InputError
 from ..execution.statistics import Axes, get_present
 from ..linalg.block_sums import ratio
@@ -73,6 +73,9 @@ from .reliability import (
     estimate_rates,
     shrink,
 )
+
+if TYPE_CHECKING:
+    from ..decision import Empty
 
 # Share of the vote in the scores of models that err independently.
 _VOTE_SHARE = 0.5
@@ -373,7 +376,7 @@ class WeightedConsensus(BaseCombiner):
         self,
         scores: FloatArray | SparseScores,
         predictions: Predictions,
-        empty: Empty = "keep",
+        empty: "Empty" = "keep",
     ) -> Matrix:
         """Return label sets; their size follows from families, not from models.
 
@@ -382,7 +385,7 @@ class WeightedConsensus(BaseCombiner):
         """
         solution = self.solution_
         if solution.curve is not None:
-            return best_f1(scores, empty=empty)
+            return decision.best_f1(scores, empty=empty)
         is_counted = solution.vote_weight > 0
         if solution.vote_share < 1:
             is_counted = _is_reliable(solution.vote_weight)

@@ -1,23 +1,8 @@
-"""From scores to label sets: thresholds, expected F1, risk control and calibration."""
+"""From scores to label sets: thresholds, expected F1, risk control and calibration.
 
-from .label_sets import (
-    best_f1,
-    cardinalities,
-    match_instances,
-    match_total,
-    threshold,
-    top_k,
-    top_labels,
-    vote_shares,
-)
+The names are listed in ``__init__.pyi``. Each is imported when it is first used.
+"""
 
-__all__ = [
-    "best_f1",
-    "cardinalities",
-    "match_instances",
-    "match_total",
-    "threshold",
-    "top_k",
-    "top_labels",
-    "vote_shares",
-]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

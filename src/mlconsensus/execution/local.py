@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from contextvars import copy_context
 from dataclasses import replace
 from functools import cache, partial, reduce
-from typing import TYPE_CHECKING, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -20,7 +20,6 @@ from scipy import sparse
 
 from ..errors import InputError
 from ..predictions import Array, BasePredictions, Predictions
-from .dask import DaskPredictions
 from .memory import available_memory, check_size
 from .progress import show_progress, track
 from .statistics import S, merge_statistics
@@ -40,6 +39,17 @@ _SMALL = 2**18
 
 A = TypeVar("A")
 T = TypeVar("T")
+
+
+@runtime_checkable
+class PassRunner(Protocol):
+    """Predictions that run the passes themselves, as those on a Dask cluster do."""
+
+    def reduce_blocks(self, compute_statistics: Callable[[Predictions], S]) -> S:
+        """Compute the statistics of each block and merge them."""
+
+    def map_blocks(self, apply: Callable[[Predictions], T], dtype: DTypeLike) -> T:
+        """Return the lazy scores of all blocks."""
 
 
 def reduce_blocks(
@@ -67,7 +77,7 @@ def reduce_blocks(
     >>> reduce_blocks(predictions, combiner._compute_pass)
     MajorityVoteStatistics(score_sum=array([2., 1.]), n_predictions=array([2., 2.]))
     """
-    if isinstance(source, DaskPredictions):
+    if isinstance(source, PassRunner):
         return source.reduce_blocks(compute_statistics)
 
     if len(source) == 0:
@@ -113,7 +123,7 @@ def map_blocks(
     >>> map_blocks(predictions, lambda block: block.to_array()[0])
     array([[1., 0.], [1., 1.]])
     """
-    if isinstance(source, DaskPredictions):
+    if isinstance(source, PassRunner):
         lazy_scores: T = source.map_blocks(apply, dtype)
         return lazy_scores
 

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
 from ..combiners.base import BaseCombiner
@@ -213,7 +212,7 @@ def get_names(combiner: BaseCombiner) -> NamesByAxis:
             expected="a fitted one, as mlc.load gives it",
         )
 
-    check_is_fitted(combiner, "models_")
+    combiner.check_is_fitted()
     return {
         "models": combiner.models_,
         "labels": combiner.labels_,
@@ -511,10 +510,10 @@ def _read_records(
 
 def _make_header(combiner: BaseCombiner, kind: str, n_completed: int) -> Header:
     """Return the header of a combiner's file."""
-    if COMBINERS.get(combiner.name) is not type(combiner):
+    if COMBINERS.get(combiner.identifier) is not type(combiner):
         raise InputError(
             where="method",
-            found=f"{combiner.name}, which files have no name for",
+            found=f"{combiner.identifier}, which files have no name for",
             expected=f"one of {', '.join(COMBINERS)}",
         )
 
@@ -529,7 +528,7 @@ def _make_header(combiner: BaseCombiner, kind: str, n_completed: int) -> Header:
 
     return {
         "kind": kind,
-        "method": combiner.name,
+        "method": combiner.identifier,
         "parameters": get_parameters(combiner),
         **get_names(combiner),
         "instances": combiner.n_instances_,
@@ -615,4 +614,4 @@ def _check_combiner(combiner: BaseCombiner) -> None:
             "other estimators, such as ConsensusClassifier)",
         )
 
-    check_is_fitted(combiner, "models_")
+    combiner.check_is_fitted()

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from sklearn.base import clone
 
 from ..combiners.base import BaseCombiner
 from ..errors import InputError, InputWarning
@@ -257,7 +256,9 @@ def _add_statistics(
         else:
             total = add(total, statistics)
 
-    result: BaseCombiner = clone(first).set_params(**get_parameters(first))
+    result: BaseCombiner = first.make_unfitted_copy().set_params(
+        **get_parameters(first)
+    )
     return result.take(None, **wanted, statistics=total, state=first.state_)
 
 
@@ -395,7 +396,7 @@ def _describe_settings(combiner: BaseCombiner) -> Mapping[str, object]:
 
     # The scale of the noise follows from these.
     return {
-        "method": combiner.name,
+        "method": combiner.identifier,
         **get_parameters(combiner),
         "privacy": privacy,
         "clip": clip,

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.base import clone
 
 from ..combiners.base import BaseCombiner
 from ..linalg.annotations import make_annotations
@@ -224,13 +223,15 @@ def leave_one_model_out(
     >>> low.shape, bool((low <= high).all())
     ((20, 20), True)
     """
-    low = high = clone(combiner).fit_transform(predictions)
+    low = high = combiner.make_unfitted_copy().fit_transform(predictions)
     if len(predictions.models) == 1:
         return low, high
 
     for left_out in predictions.models:
         others = [model for model in predictions.models if model != left_out]
-        scores = clone(combiner).fit_transform(predictions.select(models=others))
+        scores = combiner.make_unfitted_copy().fit_transform(
+            predictions.select(models=others)
+        )
         low = np.minimum(low, scores)
         high = np.maximum(high, scores)
 

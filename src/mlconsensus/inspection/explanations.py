@@ -389,7 +389,7 @@ def explain(
     if np.isnan(scores[:, column]).all():
         voters = panel
     return Explanation(
-        method=combiner.name,
+        method=combiner.identifier,
         instance=selected.instances.tolist()[0],
         label=panel.labels[column],
         score=float(combiner._apply(block, solution)[0, column]),

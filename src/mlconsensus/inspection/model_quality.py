@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from ..linalg.annotations import Annotations
 from ..linalg.block_sums import ratio
@@ -386,7 +386,7 @@ def _compute_cluster_size(
 def _adjust(p_value: FloatArray, is_tested: BoolArray) -> FloatArray:
     """Return false discovery rates (Benjamini–Hochberg); 1 for values not tested."""
     q_value = np.ones(p_value.shape)
-    q_value[is_tested] = stats.false_discovery_control(p_value[is_tested])
+    q_value[is_tested] = _control_false_discoveries(p_value[is_tested])
     return q_value
 
 
@@ -414,3 +414,20 @@ def _compare_positives(
     n_either = float(np.maximum(scores, other_scores).sum())
     n_both = float(np.minimum(scores, other_scores).sum())
     return n_both / max(n_either, 1e-12), round(n_either)
+
+
+def _control_false_discoveries(p_value: FloatArray) -> FloatArray:
+    """Return q-values by the method of Benjamini and Hochberg.
+
+    This is `scipy.stats.false_discovery_control`; `scipy.stats` takes longer to import
+    than a small consensus to compute.
+    """
+    n_tests = len(p_value)
+    order = np.argsort(p_value)
+    scaled = p_value[order] * n_tests / np.arange(1, n_tests + 1)
+
+    # A test is not less significant than the tests with a larger p-value.
+    smallest_above = np.minimum.accumulate(scaled[::-1])[::-1]
+    q_value = np.empty(n_tests)
+    q_value[order] = np.minimum(smallest_above, 1)
+    return q_value

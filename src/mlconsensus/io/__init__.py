@@ -1,29 +1,8 @@
-"""Reading and writing of prediction files."""
+"""Reading and writing of prediction files.
 
-from .files import atomic_write
-from .formats.registry import FORMATS, format_of
-from .read import (
-    from_dataset,
-    from_long,
-    label_counts,
-    read_predictions,
-    read_table,
-    read_tables,
-)
-from .scan import FilePredictions, scan_predictions
-from .write import write_table
+The names are listed in ``__init__.pyi``. Each is imported when it is first used.
+"""
 
-__all__ = [
-    "FORMATS",
-    "FilePredictions",
-    "atomic_write",
-    "format_of",
-    "from_dataset",
-    "from_long",
-    "label_counts",
-    "read_predictions",
-    "read_table",
-    "read_tables",
-    "scan_predictions",
-    "write_table",
-]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

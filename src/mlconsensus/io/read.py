@@ -12,10 +12,9 @@ import polars as pl
 
 from ..errors import InputError
 from ..predictions import How, Predictions, ScoreTable, add_names, as_array, as_polars
-from . import crowds, long_table, on_disk
+from . import long_table
 from .columns import find_roles
 from .files import AnyPath, InputFile, Paths, Place, display, reader_errors
-from .formats import jsonl
 from .formats.registry import (
     Collect,
     Format,
@@ -244,7 +243,7 @@ def from_long(frame: Any, **reading: Unpack[ReadKeywords]) -> Predictions:
             place=Place(file="frame", unit="row", number=lambda row: row),
         )
         loaded = long_table.load_frame(long_frame, options)
-        crowd = crowds.make_crowd(loaded, options)
+        crowd = _make_crowd(loaded, options)
         if crowd is not None:
             return crowd
         tables = _make_frame_tables(loaded, "model", options)
@@ -295,6 +294,8 @@ def from_dataset(
     >>> from_dataset(rows).to_array()
     array([[[1.], [0.]]])
     """
+    from .formats import jsonl
+
     class_names = _get_class_names(rows)
     with (
         make_read_options(reading) as options,
@@ -314,7 +315,7 @@ def from_dataset(
             )
 
         loaded = long_table.load_frame(long_frame, options)
-        crowd = crowds.make_crowd(loaded, options)
+        crowd = _make_crowd(loaded, options)
         if crowd is not None:
             return crowd
         tables = _make_frame_tables(loaded, "model", options)
@@ -450,6 +451,8 @@ def _read_content(
     """Read the rows of one file, or the tables of an archive."""
     collect: Collect = pl.LazyFrame.collect
     if scratch is not None:
+        from . import on_disk
+
         collect = partial(on_disk.sink_to_parquet, scratch)
 
     with reader_errors(file.name, form.title):
@@ -471,11 +474,23 @@ def _read_single_file(
     content = _read_content(file, form)
     if content.frame is not None:
         with reader_errors(file.name, form.title):
-            crowd = crowds.make_crowd(content.frame, file.options)
+            crowd = _make_crowd(content.frame, file.options)
         if crowd is not None:
             return crowd, []
 
     return None, _make_tables(content)
+
+
+def _make_crowd(
+    loaded: long_table.LoadedFrame, options: ReadOptions
+) -> Predictions | None:
+    """Return the predictions of a crowd, or None if the rows are not from a crowd."""
+    if not loaded.is_long:
+        return None
+
+    from . import crowds
+
+    return crowds.make_crowd(loaded, options)
 
 
 def _make_tables(
@@ -493,6 +508,8 @@ def _make_tables(
 
         if scratch is None:
             return tables
+
+        from . import on_disk
 
         stored_tables = []
         for position, table in enumerate(tables):
@@ -517,6 +534,8 @@ def _expand_label_lists(frame: NamedFrame, file: InputFile) -> NamedFrame:
     """Return a long frame for a frame with lists of labels, as in JSON lines."""
     if pl.List(pl.String) not in frame.rows.lazy().collect_schema().dtypes():
         return frame
+
+    from .formats import jsonl
 
     rows = frame.rows.lazy().collect().iter_rows()
     entries = (dict(zip(frame.columns, row, strict=True)) for row in rows)

@@ -12,6 +12,7 @@ from operator import add
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy import sparse
 
 from ..errors import InputError
@@ -132,6 +133,18 @@ class SparseScores:
         return sparse.csr_array(
             (data, self.above.indices, self.above.indptr), shape=self.shape
         )
+
+    def astype(self, dtype: DTypeLike, copy: bool = True) -> "SparseScores":
+        """Return the scores in another data type, as an array does.
+
+        Examples
+        --------
+        >>> scores = SparseScores(sparse.csr_array([[0.0, 0.5]]), np.array([0.1, 0.2]))
+        >>> scores.astype(np.float32).toarray().dtype
+        dtype('float32')
+        """
+        above = self.above.astype(dtype, copy=copy)
+        return SparseScores(above, self.default.astype(dtype, copy=copy))
 
     @classmethod
     def concatenate(cls, parts: Sequence["SparseScores"]) -> "SparseScores":

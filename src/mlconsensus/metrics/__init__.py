@@ -1,34 +1,8 @@
-"""Ranking metrics, metrics of label sets, and their intervals."""
+"""Ranking metrics, metrics of label sets, and their intervals.
 
-from .evaluation import evaluate, evaluate_models
-from .label_sets import (
-    LABEL_SET_METRICS,
-    hamming_loss,
-    macro_f1,
-    micro_f1,
-    subset_accuracy,
-)
-from .ranking import (
-    LOWER_IS_BETTER,
-    RANKING_METRICS,
-    average_precision,
-    micro_auc,
-    one_error,
-    ranking_loss,
-)
+The names are listed in ``__init__.pyi``. Each is imported when it is first used.
+"""
 
-__all__ = [
-    "LABEL_SET_METRICS",
-    "LOWER_IS_BETTER",
-    "RANKING_METRICS",
-    "average_precision",
-    "evaluate",
-    "evaluate_models",
-    "hamming_loss",
-    "macro_f1",
-    "micro_auc",
-    "micro_f1",
-    "one_error",
-    "ranking_loss",
-    "subset_accuracy",
-]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
 
 from ..combiners.base import BaseCombiner
-from ..combiners.registry import COMBINERS
+from ..combiners.registry import list_by_name
 from ..combiners.weighted_consensus import WeightedConsensus, weighted_consensus
 from ..errors import InputError
 from ..execution.progress import track
@@ -122,7 +121,7 @@ def evaluate_methods(
     0.5
     """
     metrics = {"BM": evaluate_models(truth, panel)["BM"]}
-    for name, combiner_class in COMBINERS.items():
+    for name, combiner_class in list_by_name().items():
         metrics[name] = evaluate(truth, combiner_class().fit_transform(panel))
 
     return metrics
@@ -172,7 +171,7 @@ def compare(
     if gold is not None:
         panel = panel.with_gold(gold)
     if methods is None:
-        methods = {name: combiner() for name, combiner in COMBINERS.items()}
+        methods = {name: combiner() for name, combiner in list_by_name().items()}
 
     if not isinstance(methods, Mapping) or len(methods) == 0:
         raise InputError(
@@ -380,7 +379,7 @@ def cross_fit(combiner: BaseCombiner, panel: Predictions) -> FloatArray:
     gold = panel.gold
     n = len(panel)
     if gold is None:
-        return np.asarray(clone(combiner).fit_transform(panel))
+        return np.asarray(combiner.make_unfitted_copy().fit_transform(panel))
 
     # Assign the instances to folds at random, those with gold labels evenly
     order = np.random.default_rng(0).permutation(n)
@@ -402,7 +401,7 @@ def cross_fit(combiner: BaseCombiner, panel: Predictions) -> FloatArray:
         if is_training.any():
             training_gold = Gold(gold.at[is_training], gold.answers[is_training])
         training = panel.with_gold_at(training_gold, np.arange(n))
-        fitted = clone(combiner).fit(training)
+        fitted = combiner.make_unfitted_copy().fit(training)
 
         # Score the instances of this fold
         test = np.flatnonzero(fold_of_instance == fold)

@@ -15,11 +15,10 @@ from functools import partial
 import numpy as np
 from scipy import sparse, special
 from scipy.sparse.csgraph import connected_components
-from sklearn.base import clone
 
 from ..combiners.base import BaseCombiner
 from ..combiners.majority_vote import majority_vote
-from ..combiners.registry import COMBINERS, find_method_name
+from ..combiners.registry import COMBINERS, find_identifier
 from ..combiners.weighted_consensus import WeightedConsensus
 from ..errors import InputError
 from ..execution.local import map_with_progress
@@ -289,9 +288,9 @@ def _make_named_combiners(methods: Iterable[str]) -> dict[str, BaseCombiner]:
     """Return the methods except voting, with their default parameters."""
     combiners = {}
     for method in methods:
-        name = find_method_name(method)
-        if name != "MV":
-            combiners[name] = COMBINERS[name]()
+        combiner = COMBINERS[find_identifier(method)]()
+        if combiner.name != "MV":
+            combiners[combiner.name] = combiner
 
     return combiners
 
@@ -444,7 +443,7 @@ def _evaluate_fold(
     # Voting comes first
     values = [_evaluate_scores(vote[evaluated], reference)]
     for combiner in combiners.values():
-        fitted = clone(combiner).fit(remaining)
+        fitted = combiner.make_unfitted_copy().fit(remaining)
         scores = fitted.transform(remaining[evaluated])
         values.append(_evaluate_scores(scores, reference))
 

@@ -85,6 +85,7 @@ class Predictions(BasePredictions):
 
     weights: FloatArray | None  # (m,) weight of each model; None: all are 1
     members: IntArray  # (n, number of clusterings) cluster of each instance, -1: none
+    in_memory = True
     _content: _Content
     _array: Array | None  # (m, n, l) scores, none of which is missing
     _rows: AnswerRows | None  # scores of a crowd
@@ -522,7 +523,7 @@ class Predictions(BasePredictions):
             return None
         return extract_gold_labels(self._gold)
 
-    def answered(self, values: Array) -> Array:
+    def answered(self, values: Matrix) -> Matrix:
         """Replace scores or label sets (n, l) by gold labels where these exist."""
         gold = self.gold
         if gold is None:

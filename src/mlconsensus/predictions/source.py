@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from functools import partialmethod
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -47,6 +47,7 @@ class BasePredictions(ABC):
     instances: Names
     clusters: tuple[str, ...] = ()  # names of the clusters of all clusterings
     has_scores: bool  # whether any model has scores that are floats
+    in_memory: ClassVar[bool] = False  # not in files or on a cluster
     _many: bool | None = None  # what `many` is; None: it depends on the sizes
 
     @abstractmethod

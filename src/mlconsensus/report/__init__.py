@@ -1,6 +1,8 @@
-"""Reports people open: summarise once, render many."""
+"""Reports people open: summarize once, render many.
 
-from .render import Report
-from .summary import Summary, summarize
+The names are listed in ``__init__.pyi``. Each is imported when it is first used.
+"""
 
-__all__ = ["Report", "Summary", "summarize"]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

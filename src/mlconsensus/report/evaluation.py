@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..combiners.base import BaseCombiner
-from ..combiners.registry import COMBINERS
+from ..combiners.registry import list_by_name
 from ..decision.label_sets import match_instances, match_total
 from ..execution.progress import track
 from ..linalg.block_sums import dense, ratio
@@ -188,9 +188,9 @@ def judge(consensus: "Consensus", matched: MatchedTruth) -> JudgedSummary:
     results = []
     curves = []
     calibration = []
-    methods = dict.fromkeys([consensus.method, *COMBINERS])
+    methods = dict.fromkeys([consensus.combiner.name, *list_by_name()])
     for name in track(methods, len(methods), "judging"):
-        kind = "consensus" if name == consensus.method else "method"
+        kind = "consensus" if name == consensus.combiner.name else "method"
         scores, label_sets = _combine_by(name, consensus, sample)
         metrics = evaluate(sample.truth, scores, label_sets)
         results.append(Judgement(name=name, kind=kind, metrics=metrics))
@@ -198,7 +198,7 @@ def judge(consensus: "Consensus", matched: MatchedTruth) -> JudgedSummary:
         calibration.append(reliability(name, kind, sample.truth, scores))
 
     probabilities = consensus.probabilities[sample.rows][:, sample.columns]
-    title = f"{consensus.method}, probabilities"
+    title = f"{consensus.combiner.name}, probabilities"
     calibration.append(reliability(title, "method", sample.truth, probabilities))
 
     # Models.
@@ -209,7 +209,7 @@ def judge(consensus: "Consensus", matched: MatchedTruth) -> JudgedSummary:
     # Comparisons with voting, the best model, and chance.
     rivals = []
     ranking = intervals.evaluate_on_gold(sample.truth, sample.scores)
-    if consensus.method != "MV":
+    if consensus.combiner.name != "MV":
         voting = intervals.evaluate_on_gold(sample.truth, sample.vote)
         ahead = ranking.subtract(voting).compute_estimates()[sample.metric]
         rivals.append(Rival(name="MV", kind="method", ahead=ahead))
@@ -243,7 +243,7 @@ def _draw_sample(consensus: "Consensus", matched: MatchedTruth) -> _Sample:
     # One label has no order of labels.
     metric = "average_precision" if len(columns) > 1 else "micro_auc"
     # A consensus by voting has its scores in both places.
-    vote = consensus.scores if consensus.method == "MV" else consensus.vote
+    vote = consensus.scores if consensus.combiner.name == "MV" else consensus.vote
     return _Sample(
         truth=matched.truth[sampled],
         rows=rows,
@@ -262,16 +262,16 @@ def _combine_by(
     """Return scores and label sets (n', l') of a method."""
     rows = sample.rows
     columns = sample.columns
-    if name == consensus.method:
+    if name == consensus.combiner.name:
         return sample.scores, sample.label_sets
 
     if name == "MV":
         scores = consensus.vote[rows]
     else:
-        scores = _compute_scores(COMBINERS[name](), consensus.predictions, rows)
+        scores = _compute_scores(list_by_name()[name](), consensus.predictions, rows)
 
     # As many labels as the consensus gives, or as the models give each instance.
-    if COMBINERS[name].comparable:
+    if list_by_name()[name].comparable:
         label_sets = match_total(scores, consensus.label_indicator[rows].sum())
     else:
         label_sets = match_instances(scores, consensus.cardinality[rows])

@@ -56,7 +56,7 @@ def summarize_origin(
     >>> import mlconsensus as mlc
     >>> found = summarize_origin(mlc.combine([[[1, 0]]], method="mlcm-r"))
     >>> found.method, found.parameters["alpha"]
-    ('MLCM-r', '2.0')
+    ('mlcm_r', '2.0')
     """
     parameters = {
         name: repr(value)

@@ -68,7 +68,7 @@ class Report:
     >>> panel, _ = mlc.datasets.make_panel(n_instances=50, random_state=0)
     >>> report = mlc.combine(panel, method="weighted").report()
     >>> report
-    <Report: 5 models × 50 instances × 20 labels by Weighted>
+    <Report: 5 models × 50 instances × 20 labels by weighted_consensus>
     """
 
     def __init__(self, summary: Summary) -> None:

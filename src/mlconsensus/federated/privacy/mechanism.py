@@ -92,7 +92,7 @@ class Guarantee:
             Statistics that can be solved.
         """
         weights = _get_weights(combiner.weights_, combiner.models_)
-        method = PRIVATE_METHODS[combiner.name]
+        method = PRIVATE_METHODS[combiner.identifier]
         return method.remove_noise(combiner.statistics_, weights)
 
 
@@ -182,10 +182,10 @@ def check_budget(
     >>> check_budget(WeightedConsensus, epsilon=1.0, delta=1e-6)
     Traceback (most recent call last):
     ...
-    mlconsensus.errors.InputError: privacy: found Weighted, for whose statistics ...,
+    mlconsensus.errors.InputError: privacy: found weighted_consensus, for whose statistics ...,
     expected MLCM-r or MLCM-a
     """
-    name = combiner_type.name
+    name = combiner_type.identifier
     if name not in PRIVATE_METHODS:
         raise InputError(
             where=where,
@@ -251,11 +251,11 @@ def fit(
     ε = 1, δ = 1e-06 None
     """
     check_budget(type(combiner), epsilon=epsilon, delta=delta, clip=clip)
-    checked: BasePredictions = combiner.checked_panel(predictions)
+    checked: BasePredictions = combiner.check_predictions(predictions)
     _check_predictions(checked, delta)
 
     # The exact sums.
-    method = PRIVATE_METHODS[combiner.name]
+    method = PRIVATE_METHODS[combiner.identifier]
     weights = _get_weights(combiner.weights, checked.models)
     exact = reduce_blocks(checked, partial(method.compute_sums, weights, clip))
     exact_vector = to_vector(exact)

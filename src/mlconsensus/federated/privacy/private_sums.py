@@ -255,4 +255,4 @@ class PrivateMLCMa(PrivateMethod[MLCMaStatistics]):
 # Methods by the name that files have for them.
 PRIVATE_METHODS: Mapping[
     str, PrivateMethod[MLCMrStatistics] | PrivateMethod[MLCMaStatistics]
-] = {"MLCM-r": PrivateMLCMr(), "MLCM-a": PrivateMLCMa()}
+] = {"mlcm_r": PrivateMLCMr(), "mlcm_a": PrivateMLCMa()}

@@ -1,0 +1,32 @@
+from .calibration import calibrate_scores
+from .expected_f1 import choose_label_sets
+from .label_sets import (
+    Empty,
+    Top,
+    best_f1,
+    cardinalities,
+    match_instances,
+    match_total,
+    threshold,
+    top_k,
+    top_labels,
+    vote_shares,
+)
+from .risk_control import RiskControlledSets, decide
+
+__all__ = [
+    "Empty",
+    "RiskControlledSets",
+    "Top",
+    "best_f1",
+    "calibrate_scores",
+    "cardinalities",
+    "choose_label_sets",
+    "decide",
+    "match_instances",
+    "match_total",
+    "threshold",
+    "top_k",
+    "top_labels",
+    "vote_shares",
+]

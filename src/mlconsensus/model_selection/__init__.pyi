@@ -1,0 +1,5 @@
+from .comparison import cross_fit
+
+__all__ = [
+    "cross_fit",
+]

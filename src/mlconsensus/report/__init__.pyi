@@ -1,0 +1,8 @@
+from .render import Report
+from .summary import Summary, summarize
+
+__all__ = [
+    "Report",
+    "Summary",
+    "summarize",
+]
