@@ -88,7 +88,7 @@ def measure(given, function):
         scores = function(given)
         runs.append(time.perf_counter() - began)
         cpu.append(time.process_time() - worked)
-    beyond = _memory("HWM") - before - scores.nbytes
+    beyond = _memory("HWM") - before - getattr(scores, "nbytes", 0)
     return {
         "seconds": min(runs),
         "cpu": min(cpu),  # of all threads together

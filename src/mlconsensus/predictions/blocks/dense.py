@@ -23,7 +23,7 @@ from .base import (
     PairwiseProducts,
     PredictionBlock,
 )
-from .pair_values import DenseValues, PairValues
+from .pair_values import DenseValues, PairValues, PatternValues
 from .vote_patterns import VotePatterns
 
 # Below this share of nonzero scores, products of the connection matrix are cheaper as
@@ -79,7 +79,7 @@ class DenseBlock(PredictionBlock):
         if self._patterns is not None:
             votes = _list_patterns(self.n_models)
             sums_of_patterns = votes @ weights
-            return DenseValues(_look_up(self._patterns, sums_of_patterns))
+            return PatternValues(self._patterns, sums_of_patterns)
         return DenseValues(_add_weighted(self._scores, weights))
 
     def count_predictions(self, weights: FloatArray | None = None) -> PairValues:
@@ -109,7 +109,7 @@ class DenseBlock(PredictionBlock):
         # The sums of each pattern of votes are looked up.
         votes = _list_patterns(self.n_models)
         sums_of_patterns = votes @ (for_yes - for_no) + for_no.sum(axis=0)
-        return DenseValues(_look_up(self._patterns, sums_of_patterns))
+        return PatternValues(self._patterns, sums_of_patterns)
 
     def sum_scores_by_model(self, values: PairValues | None = None) -> FloatArray:
         sums = [_sum_products(scores, values) for scores in self._scores]
@@ -262,9 +262,11 @@ class DenseBlock(PredictionBlock):
         if is_selected is None and self._patterns is not None:
             counts = self._count_patterns(self._patterns)
             labels, numbers = np.nonzero(counts)
-            is_vote = _list_patterns(self.n_models)[numbers] > 0
-            return VotePatterns.from_votes(
-                labels, is_vote, ~is_vote, counts[labels, numbers], self.n_labels
+            return VotePatterns(
+                labels,
+                self._list_votes(numbers),
+                counts[labels, numbers],
+                self.n_labels,
             )
 
         is_yes = np.empty((self.n_instances, self.n_labels, self.n_models), np.bool_)
@@ -332,6 +334,21 @@ class DenseBlock(PredictionBlock):
         for label, column in enumerate(by_label):
             counts[label] = np.bincount(column, minlength=n_patterns)
         return counts
+
+    def _list_votes(self, numbers: IntArray) -> Matrix:
+        """Return who votes yes and who votes no in some patterns, CSR (p, 2 * m)."""
+        n_models = self.n_models
+        is_yes = _list_patterns(n_models) > 0
+        models = np.arange(n_models, dtype=np.int32)
+        columns = np.sort(np.where(is_yes, models, models + n_models), axis=1)
+
+        # Every model votes in every pattern.
+        starts = np.arange(len(numbers) + 1, dtype=np.int32) * n_models
+        ones = np.ones(len(numbers) * n_models, dtype=np.int8)
+        return sparse.csr_array(
+            (ones, columns[numbers].ravel(), starts),
+            shape=(len(numbers), 2 * n_models),
+        )
 
     def _count_for_model(
         self, mask: BoolArray | None, values: PairValues | None
@@ -532,10 +549,3 @@ def _list_patterns(n_models: int) -> FloatArray:
     """Return which models vote yes in each pattern, (2**m, m)."""
     numbers = np.arange(2**n_models)[:, np.newaxis]
     return ((numbers >> np.arange(n_models)) & 1).astype(np.float64)
-
-
-def _look_up(patterns: Array, table: FloatArray) -> FloatArray:
-    """Return the entry (2**m, l) of each pair's pattern and label, (n, l)."""
-    n_labels = table.shape[1]
-    positions = patterns.astype(np.intp) * n_labels + np.arange(n_labels)
-    return np.asarray(table.ravel()[positions])
