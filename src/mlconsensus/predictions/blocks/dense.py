@@ -220,7 +220,9 @@ class DenseBlock(PredictionBlock):
         raised = [np.asarray(scores, np.float64) ** power for scores in self._scores]
         return type(self)(raised, self._is_present, replace(self.info, weights=None))
 
-    def merge_models(self, shares: FloatArray) -> Self:
+    def merge_models(self, shares: Matrix) -> Self:
+        if sparse.issparse(shares):
+            shares = shares.toarray()
         scores = []
         is_present: list[BoolArray | None] = []
         for family_shares in shares:
