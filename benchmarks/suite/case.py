@@ -27,7 +27,7 @@ LONG = 15.0  # seconds after which once is enough
 
 def main():
     case = json.loads(sys.argv[1])
-    votes, truth = panels.load(case["shape"])
+    votes, truth = panels.load(case["shape"], case.get("kind", "independent"))
     for axis, size in enumerate(case.get("part", ())):
         if size < votes.shape[axis]:
             votes = votes.take(range(size), axis=axis)

@@ -282,7 +282,7 @@ def test_families_of_all_layouts(missing: str) -> None:
 
 
 def test_products_of_many_models_are_sparse(monkeypatch: pytest.MonkeyPatch) -> None:
-    scores, blocks = make_blocks(make_scores(2, missing="both", kind="scores"))
+    _, blocks = make_blocks(make_scores(2, missing="both", kind="scores"))
     means = np.random.default_rng(3).random((4, 5))
     dense, crowd = blocks[:2]
     monkeypatch.setattr(answer_table, "MAX_DENSE_MODELS", 3)
