@@ -363,3 +363,58 @@ def test_patterns_of_many_models_add_up() -> None:
     np.testing.assert_array_equal(total.labels, whole.labels)
     np.testing.assert_array_equal(total.votes.toarray(), whole.votes.toarray())
     np.testing.assert_array_equal(first.labels, np.tile([0, 1], 7))
+
+
+def test_families_of_voters_use_their_patterns() -> None:
+    rng = np.random.default_rng(10)
+    votes = rng.random((3, 200, 4)) < 0.4
+    shares = np.array([[0.25, -0.75, 0.0], [0.0, 0.0, 1.0]])
+    block = Predictions(votes).to_block()
+    families = block.merge_models(shares)
+    scores = np.einsum("gk,kil->gil", shares, votes)
+    weights = rng.random((2, 4))
+
+    values = families.sum_scores(weights)
+    expected = np.einsum("gl,gil->il", weights, scores)
+    assert isinstance(values, PatternValues)
+    np.testing.assert_allclose(values.to_array(), expected, atol=1e-12)
+    np.testing.assert_allclose(
+        families.sum_scores_by_model(values),
+        np.einsum("il,gil->gl", expected, scores),
+        atol=1e-12,
+    )
+    np.testing.assert_allclose(
+        families.count_predictions_by_model(values.map(np.square)),
+        np.tile((expected**2).sum(axis=0), (2, 1)),
+    )
+    np.testing.assert_allclose(
+        families.sum_squares_by_model(), (scores**2).sum(axis=1), atol=1e-12
+    )
+    cubes = families.raise_scores(3)
+    np.testing.assert_allclose(
+        cubes.sum_scores_by_model(), (scores**3).sum(axis=1), atol=1e-12
+    )
+
+    means = rng.random((2, 4))
+    centered = scores - means[:, np.newaxis]
+    pairs = families.pairwise_products(means)
+    np.testing.assert_allclose(
+        pairs.products, np.einsum("gil,hil->gh", centered, centered), atol=1e-10
+    )
+    third = families.count_predictions().map(np.reciprocal)
+    products = families.multiply_models(third)
+    np.testing.assert_allclose(
+        products.scores, np.einsum("gil,hil->lgh", scores, scores) / 2, atol=1e-12
+    )
+
+    # Values of other patterns are not mixed up.
+    other = Predictions(votes[::-1]).to_block()
+    np.testing.assert_allclose(
+        other.sum_scores_by_model(values),
+        np.einsum("il,kil->kl", expected, votes[::-1]),
+        atol=1e-12,
+    )
+    patterns = families.vote_patterns()
+    assert patterns.counts.sum() == 200 * 4
+    is_yes = (patterns.votes[:, :2].toarray() * patterns.counts[:, np.newaxis]).sum(0)
+    np.testing.assert_array_equal(is_yes, (scores >= 0.5).sum(axis=(1, 2)))

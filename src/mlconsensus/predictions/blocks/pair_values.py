@@ -95,6 +95,12 @@ class DenseValues(PairValues):
         return self._array
 
     def map(self, function: Callable[..., Array], *others: "Operand") -> PairValues:
+        if self.array.strides[0] == 0 and self.array.size > 0:
+            # One row that is repeated: it is the same for all patterns of votes.
+            for operand in others:
+                if isinstance(operand, PatternValues):
+                    return operand.broadcast(self.array[0]).map(function, *others)
+
         arrays = [_get_array(operand) for operand in others]
         is_constant = not any(self.array.strides) and self.array.size > 0
         if is_constant and all(np.ndim(operand) == 0 for operand in arrays):
@@ -164,6 +170,38 @@ class Quotients(DenseValues):
         return np.asarray(sums / self._divisor)
 
 
+class PatternIndex:
+    """The number of each pair's pattern of votes.
+
+    Parameters
+    ----------
+    numbers : ndarray of shape (n, l) of int
+        Number of the pattern of each pair.
+    n_patterns : int
+        Number of all patterns.
+    """
+
+    def __init__(self, numbers: Array, n_patterns: int) -> None:
+        self.numbers = numbers
+        self.n_patterns = n_patterns
+
+    @cached_property
+    def counts(self) -> FloatArray:
+        """How often each pattern occurs for each label, (q, l)."""
+        by_label = np.ascontiguousarray(self.numbers.T)
+        counts = np.empty((self.n_patterns, len(by_label)))
+        for label, numbers in enumerate(by_label):
+            counts[:, label] = np.bincount(numbers, minlength=self.n_patterns)
+        return counts
+
+    def look_up(self, table: FloatArray) -> FloatArray:
+        """Return the entry (q, l) of each pair's pattern and label, (n, l)."""
+        n_labels = table.shape[1]
+        positions = self.numbers * np.intp(n_labels)
+        positions += np.arange(n_labels)
+        return np.asarray(table.ravel()[positions])
+
+
 class PatternValues(DenseValues):
     """Values that depend only on the label of a pair and its pattern of votes.
 
@@ -171,37 +209,42 @@ class PatternValues(DenseValues):
 
     Parameters
     ----------
-    patterns : ndarray of shape (n, l) of int
-        Number of the pattern of each pair.
+    index : PatternIndex
+        Patterns of the pairs.
     table : ndarray of shape (q, l)
         Value of each pattern and label.
 
     Examples
     --------
-    >>> values = PatternValues(np.array([[1, 0]]), np.array([[0.0, 4.0], [9.0, 0.0]]))
+    >>> index = PatternIndex(np.array([[1, 0]]), n_patterns=2)
+    >>> values = PatternValues(index, np.array([[0.0, 4.0], [9.0, 0.0]]))
     >>> values.map(np.sqrt).to_array()
     array([[3., 2.]])
     """
 
-    def __init__(self, patterns: Array, table: FloatArray) -> None:
-        self._patterns = patterns
-        self._table = table
-        self.shape: tuple[int, int] = patterns.shape
+    def __init__(self, index: PatternIndex, table: FloatArray) -> None:
+        self.index = index
+        self.table = table
+        self.shape: tuple[int, int] = index.numbers.shape
 
     @cached_property
     def array(self) -> Array:
         """The values, shape (n, l)."""
-        n_labels = self._table.shape[1]
-        positions = self._patterns * np.intp(n_labels)
-        positions += np.arange(n_labels)
-        return self._table.ravel()[positions]
+        return self.index.look_up(self.table)
+
+    def broadcast(self, row: FloatArray) -> "PatternValues":
+        """Return the same row (l,) as values of the same pairs."""
+        return PatternValues(self.index, np.broadcast_to(row, self.table.shape))
+
+    def sum_over_instances(self) -> FloatArray:
+        return np.asarray((self.index.counts * self.table).sum(axis=0))
 
     def map(self, function: Callable[..., Array], *others: "Operand") -> PairValues:
         operands = [self._get_table(operand) for operand in others]
         tables = [operand for operand in operands if operand is not None]
         if len(tables) < len(others):
             return super().map(function, *others)
-        return PatternValues(self._patterns, function(self._table, *tables))
+        return PatternValues(self.index, function(self.table, *tables))
 
     def divide(
         self, denominator: PairValues, default: FloatArray | float
@@ -209,15 +252,15 @@ class PatternValues(DenseValues):
         divisors = self._get_table(denominator)
         if divisors is None:
             return super().divide(denominator, default)
-        divisors = np.broadcast_to(divisors, self._table.shape)
-        quotients = _divide(self._table, divisors, default)
-        return PatternValues(self._patterns, quotients)
+        divisors = np.broadcast_to(divisors, self.table.shape)
+        quotients = _divide(self.table, divisors, default)
+        return PatternValues(self.index, quotients)
 
     def _get_table(self, operand: "Operand") -> Array | float | None:
         """Return what an operand is for each pattern and label, or None."""
         if isinstance(operand, PatternValues):
-            if operand._patterns is self._patterns:
-                return operand._table
+            if operand.index is self.index:
+                return operand.table
             return None
         if not isinstance(operand, DenseValues):
             return operand  # type: ignore[return-value]
