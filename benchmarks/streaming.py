@@ -1,7 +1,7 @@
 """How long `mlconsensus combine --stream` takes on Parquet files, and with how much memory, beside plain scans of them.
 
     python benchmarks/streaming.py [--instances 10000000] [--labels 100] [--models 5]
-    [--method filter] [--folder F]
+    [--method weighted] [--folder F]
 
 A plain scan reads every row group of every file with the table library and turns it
 into a NumPy array, which is the least that any program must do that computes with all

@@ -43,6 +43,16 @@ def _peers(cases):
             100,
             "times as long",
         )
+    ratio = over(
+        seconds(cases["small"], "related peer crowdkit-ds"),
+        seconds(cases["small"], "related Weighted"),
+    )
+    yield _least(
+        "Weighted, 10 × 5,000 × 50 of related models: crowd-kit's Dawid–Skene takes",
+        ratio,
+        60,
+        "times as long",
+    )
 
 
 def _floors(cases):

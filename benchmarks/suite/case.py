@@ -27,7 +27,7 @@ LONG = 15.0  # seconds after which once is enough
 
 def main():
     case = json.loads(sys.argv[1])
-    votes, truth = panels.load(case["shape"])
+    votes, truth = panels.load(case["shape"], case.get("kind", "independent"))
     for axis, size in enumerate(case.get("part", ())):
         if size < votes.shape[axis]:
             votes = votes.take(range(size), axis=axis)
@@ -85,7 +85,7 @@ def measure(given, function):
         scores = function(given)
         runs.append(time.perf_counter() - began)
         cpu.append(time.process_time() - worked)
-    beyond = _memory("HWM") - before - scores.nbytes
+    beyond = _memory("HWM") - before - getattr(scores, "nbytes", 0)
     return {
         "seconds": min(runs),
         "cpu": min(cpu),  # of all threads together

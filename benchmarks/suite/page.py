@@ -4,8 +4,7 @@ import math
 from pathlib import Path
 from textwrap import fill
 
-from mlconsensus import bars, plots
-
+from . import bars, plots
 from .sections import GROWTH, METHODS, SECTIONS, SMALL
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -16,15 +16,20 @@ SHARED_ERRORS = 0.5
 # quality of the models
 WORST = 0.4
 BEST = 0.8
+# Related models: range of hit rates of the first family and of the others, the rate of
+# false alarms, and the share of pairs on which a member votes for itself.
+HIT_RATES = ((0.55, 0.65), (0.7, 0.9))
+FALSE_ALARM_RATE = 0.005
+OWN_VOTES = 0.15
 _AT_ONCE = 20_000
 
 
-def load(shape):
+def load(shape, kind="independent"):
     """Return votes, bool (m, n, l), and truth, bool (n, l); made on first use and kept."""
-    paths = files(shape)
+    paths = files(shape, kind)
     if not all(path.exists() for path in paths):
         DATA.mkdir(exist_ok=True)
-        for path, array in zip(paths, make(*shape), strict=True):
+        for path, array in zip(paths, MAKERS[kind](*shape), strict=True):
             part = path.with_suffix(".part.npy")
             np.save(part, array)
             part.rename(path)
@@ -32,8 +37,10 @@ def load(shape):
     return votes, truth
 
 
-def files(shape):
+def files(shape, kind="independent"):
     name = "x".join(map(str, shape))
+    if kind != "independent":
+        name = f"{name}-{kind}"
     return DATA / f"{name}-votes.npy", DATA / f"{name}-truth.npy"
 
 
@@ -68,6 +75,38 @@ def make(m, n, l, seed=0):
                 >= threshold
             )
     return votes, truth
+
+
+def make_related(m, n, l, seed=0):
+    """Return votes of models in families, and the truth.
+
+    The first model of a family finds labels with its own rates. Each other member
+    repeats it, except for a share of the pairs on which it votes for itself. The first
+    family has half of the models and is the worst.
+    """
+    rng = np.random.default_rng(seed)
+    frequency = 1 / (rng.permutation(l) + 1 + l / 20)
+    truth = rng.random((n, l)) < FILL * l * frequency / frequency.sum()
+    family = np.maximum(np.arange(m) - m // 2, -1) // 2
+    votes = np.empty((m, n, l), dtype=bool)
+    for number in np.unique(family):
+        hit_rate = rng.uniform(*HIT_RATES[int(number >= 0)])
+        members = np.flatnonzero(family == number)
+        votes[members[0]] = _vote(rng, truth, hit_rate)
+        for member in members[1:]:
+            is_own = rng.random((n, l), dtype=np.float32) < OWN_VOTES
+            own_votes = _vote(rng, truth, hit_rate)
+            votes[member] = np.where(is_own, own_votes, votes[members[0]])
+    return votes, truth
+
+
+def _vote(rng, truth, hit_rate):
+    """Return one model's votes, bool (n, l)."""
+    chance = rng.random(truth.shape, dtype=np.float32)
+    return np.where(truth, chance < hit_rate, chance < FALSE_ALARM_RATE)
+
+
+MAKERS = {"independent": make, "related": make_related}
 
 
 def as_form(votes, form):

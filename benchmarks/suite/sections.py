@@ -50,6 +50,18 @@ def small():
         )
     for peer in PEER_ENVIRONMENTS:
         yield f"peer {peer}", partial(_peer, peer)
+    # Models of families, which the default finds.
+    yield from related()
+
+
+def related():
+    """10 × 5,000 × 50 of related models, next to crowd-kit."""
+    name = "related Weighted"
+    yield (
+        name,
+        partial(_case, what="ours", method="Weighted", shape=SMALL, kind="related"),
+    )
+    yield "related peer crowdkit-ds", partial(_peer, "crowdkit-ds", "related")
 
 
 def large():
@@ -160,11 +172,11 @@ def _answer(command, **options):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def _peer(peer):
+def _peer(peer, kind="independent"):
     python = PEERS / PEER_ENVIRONMENTS[peer] / "bin" / "python"
     if not python.exists():
         return {"failed": "not installed: `make bench-peers`"}
-    _, truth = panels.load(SMALL)
+    _, truth = panels.load(SMALL, kind)
     with tempfile.TemporaryDirectory() as folder:
         scores = Path(folder) / "scores.npy"
         script = HERE / "suite" / "peer.py"
@@ -176,7 +188,7 @@ def _peer(peer):
                 "ignore",
                 script,
                 peer,
-                panels.files(SMALL)[0],
+                panels.files(SMALL, kind)[0],
                 scores,
                 str(labels),
             ]

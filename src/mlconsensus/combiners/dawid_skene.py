@@ -30,7 +30,7 @@ the EM algorithm. doi:10.2307/2346806
 """
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from scipy import sparse, special
@@ -82,37 +82,63 @@ class _Votes:
 
     labels: IntArray  # (p,)
     counts: FloatArray  # (p,)
-    gold: FloatArray  # (p,) gold label, NaN if there is none
-    n_instances: FloatArray  # (p,) number of instances of the pattern's label
+    gold: FloatArray | None  # (p,) gold label, NaN if there is none
+    n_instances: FloatArray  # (l,) number of instances of each label
     voters: Matrix  # CSR (p, 2 * m * l): 1 for each yes, then for each no vote
 
     def select(self, is_active: BoolArray) -> Self:
-        """Return the patterns of active labels."""
-        rows = np.flatnonzero(is_active[self.labels])
+        """Return the patterns of active labels, unless most labels are active.
+
+        Values of other labels are not used; they only cost time.
+        """
+        is_selected = is_active[self.labels]
+        if 2 * np.count_nonzero(is_selected) > len(is_selected):
+            return self
+
+        rows = np.flatnonzero(is_selected)
+        gold = self.gold
+        if gold is not None:
+            gold = gold[rows]
         return replace(
             self,
             labels=self.labels[rows],
             counts=self.counts[rows],
-            gold=self.gold[rows],
-            n_instances=self.n_instances[rows],
+            gold=gold,
             voters=self.voters[rows],
         )
 
-    def sum_by_label(self, values: FloatArray, n_labels: int) -> FloatArray:
+    def sum_by_label(self, values: FloatArray) -> FloatArray:
         """Return the sum of values (p,) for each label."""
+        n_labels = len(self.n_instances)
         sums = np.bincount(self.labels, values, minlength=n_labels)
         return np.asarray(sums, dtype=np.float64)
 
     def sum_votes(self, for_yes: FloatArray, for_no: FloatArray) -> FloatArray:
         """Return the sum of what the votes of each pattern count, (p,)."""
         values = np.vstack([for_yes, for_no])
-        largest_sum = len(values) * np.abs(values).max(axis=0)
-        return np.asarray(self.voters @ _round_to_grid(values, largest_sum).ravel())
+        grid = _make_grid(len(values) * np.abs(values).max(axis=0))
+        values = np.round(values / grid) * grid
+        return np.asarray(self.voters @ values.ravel())
 
     def fix_gold_labels(self, truth: FloatArray) -> FloatArray:
-        """Return t, with gold labels in place of estimates."""
-        rounded = _round_to_grid(truth, self.n_instances)
+        """Return t on a grid, with gold labels in place of estimates."""
+        grid = _make_grid(self.n_instances)[self.labels]
+        rounded = np.divide(truth, grid)
+        np.round(rounded, out=rounded)
+        rounded *= grid
+        if self.gold is None:
+            return rounded
         return np.where(np.isnan(self.gold), rounded, self.gold)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ExpectedCounts:
+    """What is expected to be counted if the truth of each pattern is known by t."""
+
+    n_true: FloatArray  # (l,) instances with the label
+    n_false: FloatArray  # (l,) instances without it
+    votes_if_true: FloatArray  # (2, m, l) yes and no votes for instances with it
+    votes_if_false: FloatArray  # (2, m, l) yes and no votes for the others
 
 
 class DawidSkene(BaseCombiner):
@@ -175,11 +201,11 @@ class DawidSkene(BaseCombiner):
         n_labels = statistics.patterns.n_labels
         weights = np.ones(n_models) if self.weights_ is None else self.weights_
         votes, majority, n_votes = _join_patterns(statistics, weights)
-        votes_by_label = votes.sum_by_label(votes.counts * n_votes, n_labels)
+        votes_by_label = votes.sum_by_label(votes.counts * n_votes)
 
         # Start from the majority vote.
         truth = votes.fix_gold_labels(majority)
-        estimate = _maximize(votes, truth, weights, n_labels)
+        estimate = _maximize(_count_expected(votes, truth, n_models), weights)
         solution = estimate
         bound = np.full(n_labels, -np.inf)
         # A label without yes votes stays at probability 0.
@@ -191,13 +217,17 @@ class DawidSkene(BaseCombiner):
             votes = votes.select(is_active)
             solution = _update(solution, estimate, is_active)
 
-            # E step, M step, and the lower bound of the log-likelihood.
+            # E step.
             log_odds = _compute_log_odds(solution)
             evidence = votes.sum_votes(log_odds.yes, log_odds.no)
-            truth = special.expit(log_odds.prior[votes.labels] + evidence)
-            truth = votes.fix_gold_labels(truth)
-            estimate = _maximize(votes, truth, weights, n_labels)
-            new_bound = _compute_bound(votes, truth, estimate, n_labels)
+            evidence += log_odds.prior[votes.labels]
+            truth = votes.fix_gold_labels(special.expit(evidence))
+
+            # M step, and the lower bound of the log-likelihood.
+            expected = _count_expected(votes, truth, n_models)
+            estimate = _maximize(expected, weights)
+            entropy = votes.sum_by_label(votes.counts * _compute_entropy(truth))
+            new_bound = entropy + _compute_bound(expected, estimate)
 
             with np.errstate(invalid="ignore"):
                 gain = new_bound - bound
@@ -257,7 +287,8 @@ def dawid_skene(
     return combiner.fit_transform(predictions)
 
 
-class _LogOdds(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class _LogOdds:
     """Log-odds of the label before any vote, and what each vote adds."""
 
     prior: FloatArray  # (l,)
@@ -280,16 +311,26 @@ def _join_patterns(
 
     labels = np.concatenate([part.labels for part, _ in parts])
     counts = np.concatenate([part.counts for part, _ in parts])
-    gold = np.repeat([label for _, label in parts], [len(p.labels) for p, _ in parts])
+    gold = None
+    if len(parts) > 1:
+        sizes = [len(part.labels) for part, _ in parts]
+        gold = np.repeat([label for _, label in parts], sizes)
     choices = sparse.vstack([part.votes for part, _ in parts], format="csr")
 
     n_votes = choices @ np.tile(weights, 2)
     n_yes = choices @ np.concatenate([weights, np.zeros(n_models)])
-    is_used = (n_votes > 0) | ~np.isnan(gold)
-    rows = np.flatnonzero(is_used)
-    choices = choices[rows]
-    labels = labels[rows]
-    counts = counts[rows]
+    is_used = n_votes > 0
+    if gold is not None:
+        is_used |= ~np.isnan(gold)
+    if not is_used.all():
+        rows = np.flatnonzero(is_used)
+        choices = choices[rows]
+        labels = labels[rows]
+        counts = counts[rows]
+        n_votes = n_votes[rows]
+        n_yes = n_yes[rows]
+        if gold is not None:
+            gold = gold[rows]
 
     entry_labels = np.repeat(labels, np.diff(choices.indptr))
     columns = choices.indices.astype(np.int64) * n_labels + entry_labels
@@ -297,38 +338,46 @@ def _join_patterns(
         (np.ones(len(columns)), columns, choices.indptr),
         shape=(len(labels), 2 * n_models * n_labels),
     )
-    n_instances = np.bincount(labels, counts, minlength=n_labels)[labels]
+    n_instances = np.bincount(labels, counts, minlength=n_labels).astype(np.float64)
     votes = _Votes(
         labels=labels,
         counts=counts,
-        gold=gold[rows],
+        gold=gold,
         n_instances=n_instances,
         voters=voters,
     )
-    majority = ratio(n_yes[rows], n_votes[rows], 0.0)
-    return votes, majority, n_votes[rows]
+    majority = ratio(n_yes, n_votes, 0.0)
+    return votes, majority, n_votes
 
 
-def _maximize(
-    votes: _Votes, truth: FloatArray, weights: FloatArray, n_labels: int
-) -> DawidSkeneSolution:
-    """Return the parameters that fit the truth of each pattern best; M step."""
-    n_true = votes.sum_by_label(votes.counts * truth, n_labels)
-    n_instances = votes.sum_by_label(votes.counts, n_labels)
+def _count_expected(votes: _Votes, truth: FloatArray, n_models: int) -> _ExpectedCounts:
+    """Return the expected counts of instances and votes, given t."""
+    # One column for instances with the label, and one for those without.
+    weights = np.stack([votes.counts * truth, votes.counts * (1 - truth)], axis=1)
+    vote_counts = votes.voters.T @ weights
+    if_true, if_false = vote_counts.T.reshape(2, 2, n_models, -1)
+    return _ExpectedCounts(
+        n_true=votes.sum_by_label(weights[:, 0]),
+        n_false=votes.sum_by_label(weights[:, 1]),
+        votes_if_true=if_true,
+        votes_if_false=if_false,
+    )
+
+
+def _maximize(expected: _ExpectedCounts, weights: FloatArray) -> DawidSkeneSolution:
+    """Return the parameters that fit the expected counts best; M step."""
+    n_instances = expected.n_true + expected.n_false
     return DawidSkeneSolution(
-        prior=ratio(n_true, n_instances, 0.0),
-        if_true=_estimate_rates(votes, votes.counts * truth, len(weights)),
-        if_false=_estimate_rates(votes, votes.counts * (1 - truth), len(weights)),
+        prior=ratio(expected.n_true, n_instances, 0.0),
+        if_true=_estimate_rates(expected.votes_if_true),
+        if_false=_estimate_rates(expected.votes_if_false),
         weights=weights,
     )
 
 
-def _estimate_rates(
-    votes: _Votes, pattern_weights: FloatArray, n_models: int
-) -> FloatArray:
+def _estimate_rates(vote_counts: FloatArray) -> FloatArray:
     """Return the rate of yes votes of each model and label, (m, l)."""
-    sums = votes.voters.T @ pattern_weights
-    yes, no = np.maximum(sums, _FEWEST_VOTES).reshape(2, n_models, -1)
+    yes, no = np.maximum(vote_counts, _FEWEST_VOTES)
     return np.asarray(np.minimum(yes / (yes + no), _LARGEST_RATE))
 
 
@@ -346,24 +395,29 @@ def _compute_log_odds(solution: DawidSkeneSolution) -> _LogOdds:
     )
 
 
+def _compute_entropy(truth: FloatArray) -> FloatArray:
+    """Return how uncertain the truth of each pattern is, (p,)."""
+    return np.asarray(special.entr(truth) + special.entr(1 - truth))
+
+
 def _compute_bound(
-    votes: _Votes, truth: FloatArray, solution: DawidSkeneSolution, n_labels: int
+    expected: _ExpectedCounts, solution: DawidSkeneSolution
 ) -> FloatArray:
-    """Return a lower bound of the log-likelihood of each label; EM never lowers it."""
+    """Return the expected log-likelihood of each label.
+
+    With the entropy of t, it is a lower bound of the log-likelihood; EM never lowers
+    it.
+    """
     weights = np.reshape(solution.weights, (-1, 1))
-    prior = solution.prior[votes.labels]
-    bound = np.zeros(len(truth))
-    for probability, class_prior, rates in (
-        (truth, prior, solution.if_true),
-        (1 - truth, 1 - prior, solution.if_false),
+    bound = special.xlogy(expected.n_true, solution.prior)
+    bound += special.xlogy(expected.n_false, 1 - solution.prior)
+    for (yes, no), rates in (
+        (expected.votes_if_true, solution.if_true),
+        (expected.votes_if_false, solution.if_false),
     ):
-        likelihood = votes.sum_votes(
-            weights * np.log(rates), weights * np.log(1 - rates)
-        )
-        bound += probability * likelihood
-        bound += special.xlogy(probability, class_prior)
-        bound -= special.xlogy(probability, probability)
-    return votes.sum_by_label(votes.counts * bound, n_labels)
+        log_likelihoods = yes * np.log(rates) + no * np.log(1 - rates)
+        bound += (weights * log_likelihoods).sum(axis=0)
+    return np.asarray(bound)
 
 
 def _update(
@@ -378,12 +432,11 @@ def _update(
     )
 
 
-def _round_to_grid(values: FloatArray, largest_sum: FloatArray) -> FloatArray:
-    """Round to a grid on which sums of up to `largest_sum` are exact.
+def _make_grid(largest_sum: FloatArray) -> FloatArray:
+    """Return the distances of a grid on which sums up to `largest_sum` are exact.
 
     Models that vote alike then get equal rates to the last bit, in every order; EM
     could separate them by rounding errors alone.
     """
     exponent = np.ceil(np.log2(np.maximum(largest_sum, 1e-290)))
-    grid = np.exp2(exponent - 52)
-    return np.asarray(np.round(values / grid) * grid)
+    return np.asarray(np.exp2(exponent - 52))

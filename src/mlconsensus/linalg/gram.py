@@ -6,8 +6,8 @@ A Gram matrix is stored in the smaller of two forms:
   solved with one equation per row.
 - With more rows, the product (v, v).
 
-If the product would not fit into memory, the rows stay, and solvers multiply by
-:math:`R` and :math:`R^\top`.
+If the product would not fit into memory, or is much larger than sparse rows as in a
+crowd, the rows stay, and solvers multiply by :math:`R` and :math:`R^\top`.
 """
 
 import math
@@ -26,6 +26,10 @@ from .matrix_types import CSRArray, DenseOrCSR
 # Matrices of this size that are in memory at once: the product, what is added to it,
 # and the solver's copy.
 _N_COPIES = 3
+# The rows of a product of more columns stay if the product has so many times as many
+# entries: multiplying by the rows is then cheaper than any solver for the product.
+_MIN_COLUMNS = 4096
+_ENTRIES_PER_STORED = 64
 # Integers up to here are exact in float32.
 _EXACT_FLOAT32 = 2**24
 # In large label spaces, an instance with more labels than this does not show which
@@ -165,9 +169,17 @@ class Gram:
             return self
 
         needed_memory = _N_COPIES * 8 * n_columns**2
-        if self._product is None and needed_memory > get_limits().memory:
+        is_too_large = needed_memory > get_limits().memory
+        if self._product is None and (is_too_large or self._has_few_entries(n_columns)):
             return self
         return type(self)((), self._multiply(), self.shape)
+
+    def _has_few_entries(self, n_columns: int) -> bool:
+        """Return whether the rows are much smaller than their product."""
+        if n_columns < _MIN_COLUMNS or not all(map(sparse.issparse, self._pieces)):
+            return False
+        n_stored = sum(piece.nnz for piece in self._pieces)
+        return bool(_ENTRIES_PER_STORED * n_stored < n_columns**2)
 
 
 def as_gram(matrix: Gram | FloatArray) -> Gram:

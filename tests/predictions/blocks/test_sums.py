@@ -11,12 +11,14 @@ from mlconsensus.predictions.blocks import (
     DenseBlock,
     PredictionBlock,
     SparseBlock,
+    answer_table,
 )
 from mlconsensus.predictions.blocks.layout import (
     _collect_rows,
     _make_named_block,
     make_crowd_block,
 )
+from mlconsensus.predictions.blocks.pair_values import DenseValues, PatternValues
 
 Maker = Callable[[Predictions], PredictionBlock]
 
@@ -277,3 +279,142 @@ def test_families_of_all_layouts(missing: str) -> None:
         weighted = weights[:, np.newaxis] * has_any
         target = np.einsum("fij,fil->jl", weighted, weighted)
         np.testing.assert_allclose(result, target, atol=1e-10)
+
+
+def test_products_of_many_models_are_sparse(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, blocks = make_blocks(make_scores(2, missing="both", kind="scores"))
+    means = np.random.default_rng(3).random((4, 5))
+    dense, crowd = blocks[:2]
+    monkeypatch.setattr(answer_table, "MAX_DENSE_MODELS", 3)
+    expected = dense.pairwise_products(means)
+    products = crowd.pairwise_products(means)
+    for name in ("products", "squares", "n_pairs"):
+        matrix = getattr(products, name)
+        assert sparse.issparse(matrix)
+        np.testing.assert_allclose(
+            matrix.toarray(), getattr(expected, name), atol=1e-12
+        )
+
+
+def test_families_of_one_model_each_change_nothing() -> None:
+    _, blocks = make_blocks(make_scores(5, missing="both", kind="scores"))
+    _, crowd = blocks[:2]
+    merged = crowd.merge_models(np.eye(4))
+    np.testing.assert_array_equal(merged.weights, np.ones(4))
+    np.testing.assert_allclose(
+        merged.get_instance(3)[0], crowd.get_instance(3)[0] / crowd.weights[:, None]
+    )
+
+
+def test_functions_of_pattern_values() -> None:
+    rng = np.random.default_rng(7)
+    votes = rng.random((3, 200, 4)) < 0.4
+    block = Predictions(votes).to_block()
+    weights = rng.random((3, 4))
+    prior = rng.random(4)
+    values = block.sum_predictions(weights, -weights)
+    expected = np.einsum("kl,kil->il", weights, 2.0 * votes - 1)
+    assert isinstance(values, PatternValues)
+
+    # Operands that are the same for each pattern keep the patterns.
+    sums = values.map(np.add, prior).map(np.multiply, block.count_predictions())
+    assert isinstance(sums, PatternValues)
+    np.testing.assert_allclose(sums.to_array(), (expected + prior) * 3)
+    both = values.map(np.add, values.map(np.square))
+    assert isinstance(both, PatternValues)
+    np.testing.assert_allclose(both.to_array(), expected + expected**2)
+    thirds = values.divide(block.count_predictions(), prior)
+    assert isinstance(thirds, PatternValues)
+    np.testing.assert_allclose(thirds.to_array(), expected / 3)
+
+    # Others do not.
+    other = DenseValues(rng.random((200, 4)))
+    mixed = values.map(np.add, other)
+    assert not isinstance(mixed, PatternValues)
+    np.testing.assert_allclose(mixed.to_array(), expected + other.to_array())
+    np.testing.assert_allclose(
+        other.map(np.add, values).to_array(), expected + other.to_array()
+    )
+    np.testing.assert_allclose(
+        values.divide(other, prior).to_array(), expected / other.to_array()
+    )
+    np.testing.assert_allclose(
+        values.sum_over_instances(), expected.sum(axis=0), atol=1e-12
+    )
+
+
+def test_mean_of_complete_votes_is_float32_if_the_default_is() -> None:
+    votes = np.random.default_rng(8).random((3, 20, 4)) < 0.4
+    block = Predictions(votes).to_block()
+    mean = block.compute_mean_scores(np.zeros(4, dtype=np.float32))
+    assert mean.to_matrix().dtype == np.float32
+    np.testing.assert_allclose(mean.to_array(), votes.mean(axis=0), rtol=1e-6)
+
+
+def test_patterns_of_many_models_add_up() -> None:
+    rng = np.random.default_rng(9)
+    n_models = 41  # more than patterns are joined for
+    votes = rng.random((n_models, 12, 2)) < 0.5
+    whole = Predictions(votes).to_block().vote_patterns()
+    first = Predictions(votes[:, :7]).to_block().vote_patterns()
+    second = Predictions(votes[:, 7:]).to_block().vote_patterns()
+    total = first + second + 0
+    assert total.counts.sum() == whole.counts.sum() == 24
+    np.testing.assert_array_equal(total.labels, whole.labels)
+    np.testing.assert_array_equal(total.votes.toarray(), whole.votes.toarray())
+    np.testing.assert_array_equal(first.labels, np.tile([0, 1], 7))
+
+
+def test_families_of_voters_use_their_patterns() -> None:
+    rng = np.random.default_rng(10)
+    votes = rng.random((3, 200, 4)) < 0.4
+    shares = np.array([[0.25, -0.75, 0.0], [0.0, 0.0, 1.0]])
+    block = Predictions(votes).to_block()
+    families = block.merge_models(shares)
+    scores = np.einsum("gk,kil->gil", shares, votes)
+    weights = rng.random((2, 4))
+
+    values = families.sum_scores(weights)
+    expected = np.einsum("gl,gil->il", weights, scores)
+    assert isinstance(values, PatternValues)
+    np.testing.assert_allclose(values.to_array(), expected, atol=1e-12)
+    np.testing.assert_allclose(
+        families.sum_scores_by_model(values),
+        np.einsum("il,gil->gl", expected, scores),
+        atol=1e-12,
+    )
+    np.testing.assert_allclose(
+        families.count_predictions_by_model(values.map(np.square)),
+        np.tile((expected**2).sum(axis=0), (2, 1)),
+    )
+    np.testing.assert_allclose(
+        families.sum_squares_by_model(), (scores**2).sum(axis=1), atol=1e-12
+    )
+    cubes = families.raise_scores(3)
+    np.testing.assert_allclose(
+        cubes.sum_scores_by_model(), (scores**3).sum(axis=1), atol=1e-12
+    )
+
+    means = rng.random((2, 4))
+    centered = scores - means[:, np.newaxis]
+    pairs = families.pairwise_products(means)
+    np.testing.assert_allclose(
+        pairs.products, np.einsum("gil,hil->gh", centered, centered), atol=1e-10
+    )
+    third = families.count_predictions().map(np.reciprocal)
+    products = families.multiply_models(third)
+    np.testing.assert_allclose(
+        products.scores, np.einsum("gil,hil->lgh", scores, scores) / 2, atol=1e-12
+    )
+
+    # Values of other patterns are not mixed up.
+    other = Predictions(votes[::-1]).to_block()
+    np.testing.assert_allclose(
+        other.sum_scores_by_model(values),
+        np.einsum("il,kil->kl", expected, votes[::-1]),
+        atol=1e-12,
+    )
+    patterns = families.vote_patterns()
+    assert patterns.counts.sum() == 200 * 4
+    is_yes = (patterns.votes[:, :2].toarray() * patterns.counts[:, np.newaxis]).sum(0)
+    np.testing.assert_array_equal(is_yes, (scores >= 0.5).sum(axis=(1, 2)))

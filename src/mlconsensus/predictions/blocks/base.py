@@ -37,12 +37,13 @@ class ModelProducts:
 class PairwiseProducts:
     """Products of two models' centered scores, summed over instances and labels.
 
-    Only the instance-label pairs count that both models predicted.
+    Only the instance-label pairs count that both models predicted. The matrices are
+    arrays, or CSR for a crowd of more than 4,096 models.
     """
 
-    products: FloatArray  # (m, m) centered score of one model times that of the other
-    squares: FloatArray  # (m, m) squared centered score of the first
-    n_pairs: FloatArray  # (m, m) number of instance-label pairs
+    products: Matrix  # (m, m) centered score of one model times that of the other
+    squares: Matrix  # (m, m) squared centered score of the first
+    n_pairs: Matrix  # (m, m) number of instance-label pairs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,12 +156,12 @@ class PredictionBlock(ABC):
         """Return the same block with each score raised to a power, without weights."""
 
     @abstractmethod
-    def merge_models(self, shares: FloatArray) -> Self:
+    def merge_models(self, shares: Matrix) -> Self:
         """Return a block in which families take the place of their members.
 
         Parameters
         ----------
-        shares : ndarray of shape (g, m)
+        shares : ndarray or CSR matrix of shape (g, m)
             Share of each model in each family, without user weights. The score of a
             family is the sum of its members' scores times shares, divided by the
             absolute shares of the members that made the prediction.

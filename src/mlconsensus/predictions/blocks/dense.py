@@ -6,7 +6,7 @@ per pattern and looked up.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
@@ -23,7 +23,7 @@ from .base import (
     PairwiseProducts,
     PredictionBlock,
 )
-from .pair_values import DenseValues, PairValues
+from .pair_values import DenseValues, PairValues, PatternIndex, PatternValues
 from .vote_patterns import VotePatterns
 
 # Below this share of nonzero scores, products of the connection matrix are cheaper as
@@ -39,17 +39,29 @@ _CHUNK = 2**22
 _EXACT_FLOAT32 = 2**24
 
 
+@dataclass(frozen=True, kw_only=True)
+class ScorePatterns:
+    """Scores that depend only on a pair's pattern of votes."""
+
+    index: PatternIndex
+    scores: FloatArray  # (q, m) score of each model for each pattern
+
+
 class DenseBlock(PredictionBlock):
     """Predictions as one array per model.
 
     Parameters
     ----------
-    scores : sequence of m ndarrays of shape (n, l)
-        Scores in [0, 1], 0 where a prediction is missing; bool, integer or float.
+    scores : sequence of m ndarrays of shape (n, l), or None
+        Scores in [0, 1], 0 where a prediction is missing; bool, integer or float. None
+        if they are to be looked up in `patterns`.
     is_present : sequence of m ndarrays of shape (n, l) of bool, or None
         Where each model made a prediction; None if it made all of them.
     info : InstanceInfo, default=None
         Weights of the models, gold labels and clusterings.
+    patterns : ScorePatterns, default=None
+        The same scores, by patterns of votes. By default they are found if there are
+        few.
 
     Examples
     --------
@@ -60,14 +72,20 @@ class DenseBlock(PredictionBlock):
 
     def __init__(
         self,
-        scores: Sequence[Array],
+        scores: Sequence[Array] | None,
         is_present: Sequence[BoolArray | None],
         info: InstanceInfo | None = None,
+        patterns: ScorePatterns | None = None,
     ) -> None:
-        self.n_models = len(scores)
-        self.n_instances, self.n_labels = scores[0].shape
+        self._given_scores = scores
+        self._given_patterns = patterns
+        if patterns is not None:
+            shape = patterns.index.numbers.shape
+        else:
+            shape = self._scores[0].shape
+        self.n_models = len(is_present)
+        self.n_instances, self.n_labels = shape
         self.info = info or InstanceInfo()
-        self._scores = scores
         self._is_present = is_present
         self._is_complete = all(mask is None for mask in is_present)
 
@@ -77,9 +95,8 @@ class DenseBlock(PredictionBlock):
             return DenseValues(_add_matrices(self._scores))
 
         if self._patterns is not None:
-            votes = _list_patterns(self.n_models)
-            sums_of_patterns = votes @ weights
-            return DenseValues(_look_up(self._patterns, sums_of_patterns))
+            sums_of_patterns = self._patterns.scores @ weights
+            return PatternValues(self._patterns.index, sums_of_patterns)
         return DenseValues(_add_weighted(self._scores, weights))
 
     def count_predictions(self, weights: FloatArray | None = None) -> PairValues:
@@ -107,13 +124,25 @@ class DenseBlock(PredictionBlock):
             return super().sum_predictions(for_yes, for_no)
 
         # The sums of each pattern of votes are looked up.
-        votes = _list_patterns(self.n_models)
-        sums_of_patterns = votes @ (for_yes - for_no) + for_no.sum(axis=0)
-        return DenseValues(_look_up(self._patterns, sums_of_patterns))
+        sums_of_patterns = self._patterns.scores @ (for_yes - for_no)
+        sums_of_patterns += for_no.sum(axis=0)
+        return PatternValues(self._patterns.index, sums_of_patterns)
 
     def sum_scores_by_model(self, values: PairValues | None = None) -> FloatArray:
-        sums = [_sum_products(scores, values) for scores in self._scores]
-        return np.array(sums) * self.weights[:, np.newaxis]
+        return self._sum_scores_by_model(values) * self.weights[:, np.newaxis]
+
+    def _sum_scores_by_model(self, values: PairValues | None) -> FloatArray:
+        """Sum pair values times each model's scores without weights, (m, l)."""
+        patterns = self._patterns
+        if (
+            patterns is not None
+            and isinstance(values, PatternValues)
+            and values.index is patterns.index
+        ):
+            # Each pattern counts as often as it occurs.
+            weighted_counts = values.index.counts * values.table
+            return np.asarray(patterns.scores.T @ weighted_counts)
+        return np.array([_sum_products(scores, values) for scores in self._scores])
 
     def count_predictions_by_model(
         self, values: PairValues | None = None
@@ -151,6 +180,10 @@ class DenseBlock(PredictionBlock):
         )
 
     def sum_squares_by_model(self) -> FloatArray:
+        if self._given_patterns is not None:
+            counts = self._given_patterns.index.counts
+            return np.asarray((self._given_patterns.scores**2).T @ counts)
+
         sums = []
         for scores in self._scores:
             if scores.dtype == np.bool_:
@@ -215,12 +248,19 @@ class DenseBlock(PredictionBlock):
         return total
 
     def raise_scores(self, power: int) -> Self:
+        info = replace(self.info, weights=None)
+        patterns = self._given_patterns
+        if patterns is not None:
+            raised_patterns = replace(patterns, scores=patterns.scores**power)
+            return type(self)(None, self._is_present, info, raised_patterns)
         if all(_is_binary(scores) for scores in self._scores):
             return self
         raised = [np.asarray(scores, np.float64) ** power for scores in self._scores]
-        return type(self)(raised, self._is_present, replace(self.info, weights=None))
+        return type(self)(raised, self._is_present, info)
 
-    def merge_models(self, shares: FloatArray) -> Self:
+    def merge_models(self, shares: Matrix) -> Self:
+        if sparse.issparse(shares):
+            shares = shares.toarray()
         scores = []
         is_present: list[BoolArray | None] = []
         for family_shares in shares:
@@ -228,7 +268,13 @@ class DenseBlock(PredictionBlock):
             family_scores, mask = self._merge_members(members, family_shares[members])
             scores.append(family_scores)
             is_present.append(mask)
-        return type(self)(scores, is_present, replace(self.info, weights=None))
+
+        patterns = self._patterns
+        if patterns is not None:
+            mean_shares = shares / np.abs(shares).sum(axis=1, keepdims=True)
+            patterns = replace(patterns, scores=patterns.scores @ mean_shares.T)
+        info = replace(self.info, weights=None)
+        return type(self)(scores, is_present, info, patterns)
 
     def sum_by_cluster(self, values: PairValues) -> ClusterSums:
         pair_values = values.to_array()
@@ -259,12 +305,15 @@ class DenseBlock(PredictionBlock):
         return np.ascontiguousarray(joined, dtype=dtype)
 
     def vote_patterns(self, is_selected: BoolArray | None = None) -> VotePatterns:
-        if is_selected is None and self._patterns is not None:
-            counts = self._count_patterns(self._patterns)
+        is_votes = self._patterns is not None and self._given_patterns is None
+        if is_selected is None and self._patterns is not None and is_votes:
+            counts = self._patterns.index.counts.T
             labels, numbers = np.nonzero(counts)
-            is_vote = _list_patterns(self.n_models)[numbers] > 0
-            return VotePatterns.from_votes(
-                labels, is_vote, ~is_vote, counts[labels, numbers], self.n_labels
+            return VotePatterns(
+                labels,
+                self._list_votes(numbers),
+                counts[labels, numbers],
+                self.n_labels,
             )
 
         is_yes = np.empty((self.n_instances, self.n_labels, self.n_models), np.bool_)
@@ -306,8 +355,20 @@ class DenseBlock(PredictionBlock):
         return scores * weights, presence * weights
 
     @cached_property
-    def _patterns(self) -> Array | None:
-        """Pattern of votes of each pair (n, l), or None if patterns do not help."""
+    def _scores(self) -> Sequence[Array]:
+        """Scores of each model, m arrays (n, l)."""
+        if self._given_scores is not None:
+            return self._given_scores
+        assert self._given_patterns is not None
+        numbers = self._given_patterns.index.numbers
+        return [scores[numbers] for scores in self._given_patterns.scores.T]
+
+    @cached_property
+    def _patterns(self) -> ScorePatterns | None:
+        """Patterns of the votes of each pair, or None if patterns do not help."""
+        if self._given_patterns is not None:
+            return self._given_patterns
+
         n_patterns = 2**self.n_models
         if self.n_models > _MOST_PATTERN_MODELS or not self._is_complete:
             return None
@@ -322,16 +383,23 @@ class DenseBlock(PredictionBlock):
             np.add(patterns, patterns, out=patterns)
             votes = scores.view(np.uint8) if scores.dtype == np.bool_ else scores
             np.add(patterns, votes, out=patterns, casting="unsafe")
-        return patterns
+        index = PatternIndex(patterns, n_patterns)
+        return ScorePatterns(index=index, scores=_list_patterns(self.n_models))
 
-    def _count_patterns(self, patterns: Array) -> FloatArray:
-        """Return how often each pattern of votes occurs for each label, (l, 2**m)."""
-        n_patterns = 2**self.n_models
-        by_label = np.ascontiguousarray(patterns.T)
-        counts = np.empty((self.n_labels, n_patterns))
-        for label, column in enumerate(by_label):
-            counts[label] = np.bincount(column, minlength=n_patterns)
-        return counts
+    def _list_votes(self, numbers: IntArray) -> Matrix:
+        """Return who votes yes and who votes no in some patterns, CSR (p, 2 * m)."""
+        n_models = self.n_models
+        is_yes = _list_patterns(n_models) > 0
+        models = np.arange(n_models, dtype=np.int32)
+        columns = np.sort(np.where(is_yes, models, models + n_models), axis=1)
+
+        # Every model votes in every pattern.
+        starts = np.arange(len(numbers) + 1, dtype=np.int32) * n_models
+        ones = np.ones(len(numbers) * n_models, dtype=np.int8)
+        return sparse.csr_array(
+            (ones, columns[numbers].ravel(), starts),
+            shape=(len(numbers), 2 * n_models),
+        )
 
     def _count_for_model(
         self, mask: BoolArray | None, values: PairValues | None
@@ -348,11 +416,11 @@ class DenseBlock(PredictionBlock):
         n_models = self.n_models
         shape = (self.n_labels, n_models, n_models)
         if self._patterns is not None:
-            votes = _list_patterns(n_models)
-            both = votes[:, :, np.newaxis] * votes[:, np.newaxis]
-            counts = self._count_patterns(self._patterns)
+            pattern_scores = self._patterns.scores
+            both = pattern_scores[:, :, np.newaxis] * pattern_scores[:, np.newaxis]
+            counts = self._patterns.index.counts.T
             products = (counts @ both.reshape(-1, n_models**2)).reshape(shape)
-            sums = np.einsum("jkk->jk", products)  # votes are 0 or 1
+            sums = counts @ pattern_scores
         else:
             scores = self._stack_by_label(self._scores)
             products = scores @ scores.transpose(0, 2, 1)
@@ -367,7 +435,7 @@ class DenseBlock(PredictionBlock):
     def _multiply_centered_votes(self, means: FloatArray) -> FloatArray:
         """Sum the products of two models' centered votes over all pairs, (m, m)."""
         sums = self._multiply_complete_models(1.0)
-        vote_sum = np.einsum("jkk->kj", sums.scores)
+        vote_sum = sums.presence_and_score[:, 0].T
         cross = means @ (vote_sum - self.n_instances / 2 * means).T
         return np.asarray(sums.scores.sum(axis=0) - cross - cross.T)
 
@@ -532,10 +600,3 @@ def _list_patterns(n_models: int) -> FloatArray:
     """Return which models vote yes in each pattern, (2**m, m)."""
     numbers = np.arange(2**n_models)[:, np.newaxis]
     return ((numbers >> np.arange(n_models)) & 1).astype(np.float64)
-
-
-def _look_up(patterns: Array, table: FloatArray) -> FloatArray:
-    """Return the entry (2**m, l) of each pair's pattern and label, (n, l)."""
-    n_labels = table.shape[1]
-    positions = patterns.astype(np.intp) * n_labels + np.arange(n_labels)
-    return np.asarray(table.ravel()[positions])

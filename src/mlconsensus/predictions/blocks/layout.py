@@ -174,31 +174,25 @@ def _make_named_block(
     Single missing predictions of models that saw the instance count as 0.
     """
     n_models, n_instances, n_labels = shape
-    matrices = [part.apart()[0] for part in parts]
-    instance = np.concatenate(
-        [
-            np.repeat(np.arange(n_instances), np.diff(matrix.indptr))
-            for matrix in matrices
-        ]
-    )
-    label = np.concatenate([matrix.indices for matrix in matrices]).astype(np.int64)
-    model = np.repeat(np.arange(n_models), [matrix.nnz for matrix in matrices])
-    data = np.concatenate([matrix.data for matrix in matrices])
-
-    # Sort by instance, label and model.
-    order = np.lexsort((model, label, instance))
-    instance = instance[order]
-    label = label[order]
-    model = model[order]
+    # One row per instance, with the models of a label next to each other.
+    joined = sparse.hstack([part.apart()[0] for part in parts], format="csr")
+    model, label = np.divmod(joined.indices, n_labels)
+    columns = label.astype(np.int64) * n_models + model
+    joined = sparse.csr_array((joined.data, columns, joined.indptr), joined.shape)
+    joined.sort_indices()
+    label, model = np.divmod(joined.indices, n_models)
 
     # A pair begins where the instance or the label changes.
     is_first = np.ones(len(label), dtype=np.bool_)
-    is_first[1:] = (label[1:] != label[:-1]) | (instance[1:] != instance[:-1])
+    is_first[1:] = label[1:] != label[:-1]
+    n_entries = np.diff(joined.indptr)
+    is_first[joined.indptr[:-1][n_entries > 0]] = True
     first = np.flatnonzero(is_first)
-    pair_label = label[first]
-    pairs_per_instance = np.bincount(instance[first], minlength=n_instances)
+    pair_label = label[first].astype(np.intp)
+    pair_starts = np.searchsorted(first, joined.indptr)
+    voters = model.astype(np.int64) * n_labels + label
     scores = sparse.csr_array(
-        (data[order], model * n_labels + label, np.append(first, len(label))),
+        (joined.data, voters, np.append(first, len(label))),
         shape=(len(first), n_models * n_labels),
     )
 
@@ -206,13 +200,15 @@ def _make_named_block(
     groups = _group_instances(seen, n_labels)
     n_groups = len(groups.participation)
     sizes = np.bincount(groups.group, minlength=n_groups).astype(np.float64)
-    n_unnamed = np.repeat(sizes[:, np.newaxis], n_labels, axis=1)
-    pair_group = groups.group[instance[first]]
-    np.subtract.at(n_unnamed, (pair_group, pair_label), 1)
+    pair_group = np.repeat(groups.group, np.diff(pair_starts))
+    n_named = np.bincount(
+        pair_group * n_labels + pair_label, minlength=n_groups * n_labels
+    )
+    n_unnamed = sizes[:, np.newaxis] - n_named.reshape(n_groups, n_labels)
 
     pairs = NamedPairs(
         label=pair_label,
-        starts=np.append(0, np.cumsum(pairs_per_instance)),
+        starts=pair_starts,
         group=groups.group,
         participation=groups.participation,
         n_unnamed=n_unnamed,

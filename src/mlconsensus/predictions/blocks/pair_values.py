@@ -86,10 +86,21 @@ class DenseValues(PairValues):
     """
 
     def __init__(self, array: Array) -> None:
-        self.array = array
+        self._array = array
         self.shape: tuple[int, int] = array.shape
 
+    @property
+    def array(self) -> Array:
+        """The values, shape (n, l)."""
+        return self._array
+
     def map(self, function: Callable[..., Array], *others: "Operand") -> PairValues:
+        if self.array.strides[0] == 0 and self.array.size > 0:
+            # One row that is repeated: it is the same for all patterns of votes.
+            for operand in others:
+                if isinstance(operand, PatternValues):
+                    return operand.broadcast(self.array[0]).map(function, *others)
+
         arrays = [_get_array(operand) for operand in others]
         is_constant = not any(self.array.strides) and self.array.size > 0
         if is_constant and all(np.ndim(operand) == 0 for operand in arrays):
@@ -100,7 +111,11 @@ class DenseValues(PairValues):
     def divide(
         self, denominator: PairValues, default: FloatArray | float
     ) -> PairValues:
-        return DenseValues(_divide(self.array, denominator.to_array(), default))
+        divisors = denominator.to_array()
+        if _is_positive_constant(divisors):
+            divisor = float(divisors.flat[0])
+            return Quotients(self.array, divisor, _choose_dtype(default))
+        return DenseValues(_divide(self.array, divisors, default))
 
     def sum_over_instances(self) -> FloatArray:
         if self.array.strides[0] == 0:
@@ -113,6 +128,146 @@ class DenseValues(PairValues):
 
     def to_array(self) -> FloatArray:
         return np.asarray(self.array, dtype=np.float64)
+
+
+class Quotients(DenseValues):
+    """Values divided by the same number, which is done when they are needed.
+
+    Parameters
+    ----------
+    numerators : ndarray of shape (n, l)
+    divisor : float
+    dtype : dtype
+        Type of the quotients.
+
+    Examples
+    --------
+    >>> halves = Quotients(np.array([[1, 0]]), 2.0, np.dtype(np.float64))
+    >>> halves.to_array(), halves.sum_over_instances()
+    (array([[0.5, 0. ]]), array([0.5, 0. ]))
+    """
+
+    def __init__(
+        self, numerators: Array, divisor: float, dtype: np.dtype[np.floating]
+    ) -> None:
+        self._numerators = numerators
+        self._divisor = divisor
+        self._dtype = dtype
+        self.shape: tuple[int, int] = numerators.shape
+
+    @cached_property
+    def array(self) -> Array:
+        """The values, shape (n, l)."""
+        return np.divide(
+            self._numerators,
+            self._dtype.type(self._divisor),
+            dtype=self._dtype,
+            casting="same_kind",
+        )
+
+    def sum_over_instances(self) -> FloatArray:
+        sums = self._numerators.sum(axis=0, dtype=np.float64)
+        return np.asarray(sums / self._divisor)
+
+
+class PatternIndex:
+    """The number of each pair's pattern of votes.
+
+    Parameters
+    ----------
+    numbers : ndarray of shape (n, l) of int
+        Number of the pattern of each pair.
+    n_patterns : int
+        Number of all patterns.
+    """
+
+    def __init__(self, numbers: Array, n_patterns: int) -> None:
+        self.numbers = numbers
+        self.n_patterns = n_patterns
+
+    @cached_property
+    def counts(self) -> FloatArray:
+        """How often each pattern occurs for each label, (q, l)."""
+        by_label = np.ascontiguousarray(self.numbers.T)
+        counts = np.empty((self.n_patterns, len(by_label)))
+        for label, numbers in enumerate(by_label):
+            counts[:, label] = np.bincount(numbers, minlength=self.n_patterns)
+        return counts
+
+    def look_up(self, table: FloatArray) -> FloatArray:
+        """Return the entry (q, l) of each pair's pattern and label, (n, l)."""
+        n_labels = table.shape[1]
+        positions = self.numbers * np.intp(n_labels)
+        positions += np.arange(n_labels)
+        return np.asarray(table.ravel()[positions])
+
+
+class PatternValues(DenseValues):
+    """Values that depend only on the label of a pair and its pattern of votes.
+
+    Functions are applied to the values of each pattern, which are fewer.
+
+    Parameters
+    ----------
+    index : PatternIndex
+        Patterns of the pairs.
+    table : ndarray of shape (q, l)
+        Value of each pattern and label.
+
+    Examples
+    --------
+    >>> index = PatternIndex(np.array([[1, 0]]), n_patterns=2)
+    >>> values = PatternValues(index, np.array([[0.0, 4.0], [9.0, 0.0]]))
+    >>> values.map(np.sqrt).to_array()
+    array([[3., 2.]])
+    """
+
+    def __init__(self, index: PatternIndex, table: FloatArray) -> None:
+        self.index = index
+        self.table = table
+        self.shape: tuple[int, int] = index.numbers.shape
+
+    @cached_property
+    def array(self) -> Array:
+        """The values, shape (n, l)."""
+        return self.index.look_up(self.table)
+
+    def broadcast(self, row: FloatArray) -> "PatternValues":
+        """Return the same row (l,) as values of the same pairs."""
+        return PatternValues(self.index, np.broadcast_to(row, self.table.shape))
+
+    def sum_over_instances(self) -> FloatArray:
+        return np.asarray((self.index.counts * self.table).sum(axis=0))
+
+    def map(self, function: Callable[..., Array], *others: "Operand") -> PairValues:
+        operands = [self._get_table(operand) for operand in others]
+        tables = [operand for operand in operands if operand is not None]
+        if len(tables) < len(others):
+            return super().map(function, *others)
+        return PatternValues(self.index, function(self.table, *tables))
+
+    def divide(
+        self, denominator: PairValues, default: FloatArray | float
+    ) -> PairValues:
+        divisors = self._get_table(denominator)
+        if divisors is None:
+            return super().divide(denominator, default)
+        divisors = np.broadcast_to(divisors, self.table.shape)
+        quotients = _divide(self.table, divisors, default)
+        return PatternValues(self.index, quotients)
+
+    def _get_table(self, operand: "Operand") -> Array | float | None:
+        """Return what an operand is for each pattern and label, or None."""
+        if isinstance(operand, PatternValues):
+            if operand.index is self.index:
+                return operand.table
+            return None
+        if not isinstance(operand, DenseValues):
+            return operand  # type: ignore[return-value]
+        if operand.array.strides[0] == 0 and len(operand.array) > 0:
+            # The same row for all instances.
+            return np.asarray(operand.array[0])
+        return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,21 +395,23 @@ def _get_array(operand: "Operand") -> Array | float:
     return operand  # type: ignore[return-value]
 
 
+def _choose_dtype(default: FloatArray | float) -> np.dtype[np.floating]:
+    """Return the type of quotients: float32 if that of the default is."""
+    if isinstance(default, np.ndarray) and default.dtype == np.float32:
+        return np.dtype(np.float32)
+    return np.dtype(np.float64)
+
+
+def _is_positive_constant(array: Array) -> bool:
+    """Return whether an array consists of one positive number that is repeated."""
+    return bool(array.size > 0 and not any(array.strides) and array.flat[0] > 0)
+
+
 def _divide(
     numerator: Array, denominator: Array, default: FloatArray | float
 ) -> FloatArray:
     """Divide arrays, with the default where the denominator is 0."""
-    dtype = np.result_type(np.float64)
-    if isinstance(default, np.ndarray) and default.dtype == np.float32:
-        dtype = np.dtype(np.float32)
-
-    is_constant = not any(denominator.strides) and denominator.size > 0
-    if is_constant and denominator.flat[0] > 0:
-        # Every pair has the same number of predictions.
-        divisor = dtype.type(denominator.flat[0])
-        quotient = np.divide(numerator, divisor, dtype=dtype, casting="same_kind")
-        return np.asarray(quotient)
-
+    dtype = _choose_dtype(default)
     defaults = np.broadcast_to(np.asarray(default, dtype=dtype), numerator.shape)
     quotient = np.array(defaults)
     divisors = np.asarray(denominator, dtype=np.float64)

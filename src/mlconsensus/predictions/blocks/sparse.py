@@ -21,6 +21,7 @@ from scipy import sparse
 
 from ..alignment import Array, BoolArray, FloatArray, IntArray
 from ..model_scores import Matrix
+from .answer_table import AnswerTable
 from .base import (
     ClusterSums,
     InstanceInfo,
@@ -143,6 +144,9 @@ class SparseBlock(PredictionBlock):
         return _sum_columns(squares).reshape(self.n_models, self.n_labels)
 
     def pairwise_products(self, means: FloatArray) -> PairwiseProducts:
+        if self._pairs is None:
+            return self._answer_table.multiply_pairs(means)
+
         # Stored pairs: centered scores and presence, pairs x models.
         presence = self._make_presence()
         centered = self._scores - _scale_columns(presence, means.ravel())
@@ -154,22 +158,23 @@ class SparseBlock(PredictionBlock):
         products = (by_model.T @ by_model).toarray()
         square_sums = (squares.T @ presence_by_model).toarray()
         n_pairs = (presence_by_model.T @ presence_by_model).toarray()
-        if self._pairs is not None:
-            # Pairs that no model named: each score is 0.
-            for group, n_unnamed in enumerate(self._pairs.n_unnamed):
-                presence_of_group = self._get_group_presence(group)
-                mean_of_group = presence_of_group * means
-                products += (mean_of_group * n_unnamed) @ mean_of_group.T
-                square_sums += (mean_of_group**2 * n_unnamed) @ presence_of_group.T
-                n_pairs += (presence_of_group * n_unnamed) @ presence_of_group.T
+
+        # Pairs that no model named: each score is 0.
+        for group, n_unnamed in enumerate(self._pairs.n_unnamed):
+            presence_of_group = self._get_group_presence(group)
+            mean_of_group = presence_of_group * means
+            products += (mean_of_group * n_unnamed) @ mean_of_group.T
+            square_sums += (mean_of_group**2 * n_unnamed) @ presence_of_group.T
+            n_pairs += (presence_of_group * n_unnamed) @ presence_of_group.T
         return PairwiseProducts(products=products, squares=square_sums, n_pairs=n_pairs)
 
     def sum_label_products(self, weights: FloatArray, means: FloatArray) -> FloatArray:
-        # A missing prediction counts as the mean, so that it adds nothing.
-        scores = self._scores
-        if self._missing is not None:
-            scores = (scores + _scale_columns(self._missing, means.ravel())).tocsr()
-        weighted = _scale_columns(scores, weights.ravel())
+        if self._pairs is None:
+            answers = self._answer_table
+            weighted = answers.center(means) * answers.spread(weights)
+            return np.asarray(weighted.T @ weighted)
+
+        weighted = _scale_columns(self._scores, weights.ravel())
         products = self._multiply_labels(weighted)
 
         # Products of centered scores, multiplied out.
@@ -182,29 +187,30 @@ class SparseBlock(PredictionBlock):
         return products - cross - cross.T
 
     def count_label_products(self, weights: FloatArray) -> FloatArray:
+        if self._missing is not None:
+            present_weights = self._answer_table.spread(weights)
+            return np.asarray(present_weights.T @ present_weights)
+
         n_seen = np.asarray(self._seen.sum(axis=0)).ravel()[:, np.newaxis]
         covered = weights
         if self._covered is not None:
             covered = weights * self._covered
-        products = covered.T @ (n_seen * covered)
-        if self._missing is None:
-            return np.asarray(products)
-
-        # Presence is 1 minus missing, multiplied out.
-        missing = _scale_columns(self._missing, covered.ravel())
-        n_missing = _sum_columns(missing).reshape(weights.shape)
-        cross = covered.T @ n_missing
-        n_both_missing = self._multiply_labels(missing)
-        return np.asarray(products - cross - cross.T + n_both_missing)
+        return np.asarray(covered.T @ (n_seen * covered))
 
     def raise_scores(self, power: int) -> Self:
+        if self.info.weights is None and (self._scores.data == 1).all():
+            return self
         raised = self._scores.copy()
         raised.data = raised.data**power
         return self._with_scores(raised)
 
-    def merge_models(self, shares: FloatArray) -> Self:
+    def merge_models(self, shares: Matrix) -> Self:
+        if _is_identity(shares):
+            return self._with_scores(self._scores)
+
+        shares = sparse.csr_array(shares)
         labels = sparse.eye_array(self.n_labels)
-        to_families = sparse.kron(sparse.csr_array(shares.T), labels, format="csr")
+        to_families = sparse.kron(shares.T, labels, format="csr")
         scores = (self._scores @ to_families).tocsr()
 
         # Divide by the shares of the members that made the prediction.
@@ -214,7 +220,7 @@ class SparseBlock(PredictionBlock):
         inverse.data = 1 / inverse.data
         scores = scores.multiply(inverse).tocsr()
 
-        is_member = sparse.csr_array((shares != 0).astype(np.float64))
+        is_member = (shares != 0).astype(np.float64)
         seen = (self._seen @ is_member.T).tocsr()
         seen.data = np.ones_like(seen.data)
         covered = None
@@ -475,6 +481,47 @@ class SparseBlock(PredictionBlock):
         return self._pairs
 
     @cached_property
+    def _answer_table(self) -> AnswerTable:
+        """What each model predicted for each instance that it saw; for crowds."""
+        seen = self._seen.sorted_indices()
+        model = seen.indices
+        n_answers = np.diff(seen.indptr)
+        instance = np.repeat(np.arange(self.n_instances), n_answers)
+        numbers = instance * self.n_models + model
+
+        scores = np.zeros((len(model), self.n_labels))
+        answer, label = self._locate_answers(self._scores, numbers)
+        scores[answer, label] = self._scores.data
+
+        is_present = None
+        if self._covered is not None:
+            is_present = self._covered[model]
+        if self._missing is not None:
+            if is_present is None:
+                is_present = np.ones(scores.shape, dtype=np.bool_)
+            answer, label = self._locate_answers(self._missing, numbers)
+            is_present[answer, label] = False
+        return AnswerTable(
+            model=model,
+            starts=seen.indptr,
+            scores=scores,
+            is_present=is_present,
+            n_models=self.n_models,
+        )
+
+    def _locate_answers(
+        self, voters: Matrix, numbers: IntArray
+    ) -> tuple[IntArray, IntArray]:
+        """Return the answer and the label of each entry of pairs x voters.
+
+        `numbers` are those of the answers (a,), instance by instance.
+        """
+        instance = np.repeat(self._pair_instances, np.diff(voters.indptr))
+        model, label = np.divmod(voters.indices, self.n_labels)
+        answer = np.searchsorted(numbers, instance * self.n_models + model)
+        return answer, label
+
+    @cached_property
     def _pair_starts(self) -> IntArray:
         """Where the stored pairs of each instance begin, (n + 1,)."""
         if self._pairs is not None:
@@ -514,6 +561,15 @@ def _by_model(matrix: Matrix, block: SparseBlock) -> Matrix:
     shape = (matrix.shape[0], block.n_models)
     parts = (matrix.data.astype(np.float64), models, matrix.indptr)
     return sparse.csr_array(parts, shape=shape)
+
+
+def _is_identity(shares: Matrix) -> bool:
+    """Return whether every family is the model of the same number, with share 1."""
+    n_families, n_models = shares.shape
+    if n_families != n_models:
+        return False
+    difference = sparse.csr_array(shares - sparse.eye_array(n_models))
+    return int(difference.nnz) == 0
 
 
 def _scale_rows(matrix: Matrix, factors: FloatArray) -> Matrix:

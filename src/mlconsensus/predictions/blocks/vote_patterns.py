@@ -5,6 +5,9 @@ The number of distinct patterns does not depend on the number of instances: with
 models there are at most 3**m for each label.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -43,15 +46,35 @@ class VotePatterns:
     def __init__(
         self, labels: IntArray, votes: Matrix, counts: FloatArray, n_labels: int
     ) -> None:
-        self.labels = labels
-        self.votes = votes
-        self.counts = counts
         self.n_labels = n_labels
+        self._pieces: tuple[_Piece, ...] = (
+            _Piece(labels=labels, votes=votes, counts=counts),
+        )
+
+    @property
+    def labels(self) -> IntArray:
+        """Label of each pattern, (p,)."""
+        return self._joined.labels
+
+    @property
+    def votes(self) -> Matrix:
+        """Votes of each pattern, CSR (p, 2 * m)."""
+        return self._joined.votes
+
+    @property
+    def counts(self) -> FloatArray:
+        """Number of instance-label pairs with each pattern, (p,)."""
+        return self._joined.counts
 
     @property
     def n_models(self) -> int:
         """Number of models that vote."""
-        return int(self.votes.shape[1]) // 2
+        return int(self._pieces[0].votes.shape[1]) // 2
+
+    @cached_property
+    def _joined(self) -> "_Piece":
+        """All pieces as one."""
+        return _join_pieces(self._pieces)
 
     @classmethod
     def join(
@@ -97,11 +120,18 @@ class VotePatterns:
     def __add__(self, other: Self | int) -> Self:
         if isinstance(other, int):  # the empty statistics
             return self
+
+        pieces = self._pieces + other._pieces
+        if self.n_models > _MOST_MODELS:
+            # Pieces of many blocks are copied only once, when they are needed.
+            first = pieces[0]
+            total = type(self)(first.labels, first.votes, first.counts, self.n_labels)
+            total._pieces = pieces
+            return total
+
+        joined = _join_pieces(pieces)
         return type(self).join(
-            np.concatenate([self.labels, other.labels]),
-            sparse.vstack([self.votes, other.votes], format="csr"),
-            np.concatenate([self.counts, other.counts]),
-            self.n_labels,
+            joined.labels, joined.votes, joined.counts, self.n_labels
         )
 
     __radd__ = __add__
@@ -210,6 +240,26 @@ class VotePatterns:
                 expected="votes",
             )
         return cls(labels.astype(np.intp), matrix, counts, n_labels)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Piece:
+    """Patterns that were counted together."""
+
+    labels: IntArray  # (p,)
+    votes: Matrix  # CSR (p, 2 * m)
+    counts: FloatArray  # (p,)
+
+
+def _join_pieces(pieces: Sequence[_Piece]) -> _Piece:
+    """Return the patterns of all pieces, one after the other."""
+    if len(pieces) == 1:
+        return pieces[0]
+    return _Piece(
+        labels=np.concatenate([piece.labels for piece in pieces]),
+        votes=sparse.vstack([piece.votes for piece in pieces], format="csr"),
+        counts=np.concatenate([piece.counts for piece in pieces]),
+    )
 
 
 def _is_well_formed(arrays: dict[str, Array]) -> bool:
