@@ -67,7 +67,9 @@ class ToyMethod(BaseCombiner):
     def _contributions(block, solution, label):
         scores, _ = block.get_instance(0)
         values = scores[:, label] * solution.rate[label]
-        return Contributions(0.0, of_label(values, label, scores.shape))
+        return Contributions(
+            baseline=0.0, predictions=of_label(values, label, scores.shape)
+        )
 '''
 
 

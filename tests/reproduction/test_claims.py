@@ -25,7 +25,7 @@ def papers_own():
         name: {
             method: {
                 metric: MeanOfRepeats(
-                    mean=row[metric], std=0.001, paper=printed.figure(method, metric)
+                    mean=row[metric], std=0.001, paper=printed.get_value(method, metric)
                 )
                 for metric in RANKING_METRICS
             }

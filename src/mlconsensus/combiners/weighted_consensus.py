@@ -931,7 +931,9 @@ def _explain_score(
     total_vote = (vote_weight * is_present).sum(axis=0)
     if not isinstance(solution.label_map, np.ndarray):
         mean_part = vote_weight[family] * score_part
-        return Contributions(0.0, ratio(mean_part, total_vote, 0.0) * column)
+        return Contributions(
+            baseline=0.0, predictions=ratio(mean_part, total_vote, 0.0) * column
+        )
 
     # The filtered estimate.
     centered = score_part - presence_part * solution.mean[family]
@@ -949,7 +951,9 @@ def _explain_score(
         votes = score_part + inverted - presence_part * prior
         vote_part = share * vote_weight[family] * votes / total_vote[label]
         statements[:, label] += vote_part[:, label]
-    contributions = Contributions(prior, statements, remainder)
+    contributions = Contributions(
+        baseline=prior, predictions=statements, remainder=remainder
+    )
     correction = solution.correction
     if correction is None:
         return contributions
@@ -967,7 +971,7 @@ def _explain_correction(
 
     The curve is nonlinear: it changes all contributions by the same factor.
     """
-    statements = contributions.statements
+    statements = contributions.predictions
     moved = float(statements.sum()) + contributions.remainder
     score = contributions.baseline + moved
     row = np.zeros((2, scores.shape[1]))
@@ -983,8 +987,8 @@ def _explain_correction(
     difference = scores[:, label] - presence[:, label] * np.clip(score, 0, 1)
     statements[:, label] += correction.model_weights * difference
     return Contributions(
-        float(baseline),
-        statements,
-        contributions.remainder * factor,
+        baseline=float(baseline),
+        predictions=statements,
+        remainder=contributions.remainder * factor,
         scale="log-odds",
     )

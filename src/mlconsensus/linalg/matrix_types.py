@@ -11,6 +11,9 @@ from ..predictions import Array, FloatArray
 # A sparse matrix, stored by rows.
 CSRArray = sparse.csr_array
 
+# A sparse matrix, stored by columns.
+CSCArray = sparse.csc_array
+
 # A matrix that a function accepts in either form.
 DenseOrCSR = FloatArray | sparse.csr_array
 

@@ -118,7 +118,7 @@ def summarize(judged: Sequence[dict[str, dict[str, float]]], name: str) -> Table
         return MeanOfRepeats(
             mean=float(np.mean(runs)),
             std=float(np.std(runs)),
-            paper=printed.figure(method, metric),
+            paper=printed.get_value(method, metric),
             runs=runs,
         )
 
