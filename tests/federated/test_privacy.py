@@ -367,7 +367,7 @@ def test_other_methods_are_refused(name):
         ({"clip": 1e-300}, "clip: found 1e-300, expected a number from 1e-06 to 1e+06"),
         (
             {"epsilon": 1e-300, "delta": 1e-300},
-            "found ε = 1e-300, δ = 1e-300, for which OpenDP has no noise, expected",
+            "found ε = 1e-300, δ = 1e-300, for which OpenDP finds no noise, expected",
         ),
     ],
 )

@@ -64,6 +64,11 @@ def make_read_options(
     ...     options.resolve_label("LAW")
     'Law'
     """
+    # Python checks neither the names nor the types of a typed dict.
+    for name in keywords:
+        if name not in ReadKeywords.__annotations__:
+            raise TypeError(f"{name!r} is not an option for reading files")
+
     options = ReadOptions(
         strict=bool(keywords.get("strict")),
         skip_bad=bool(keywords.get("skip_bad")),
