@@ -1,4 +1,4 @@
-"""A method really is one file and one line: a toy written to a file goes through everything that lists methods."""
+"""A method is one file and one line: a small one is added and used."""
 
 import importlib.util
 import json

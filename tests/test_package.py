@@ -1,4 +1,4 @@
-"""The package as a whole: what it exports, what importing it costs, and the docs' claims about it."""
+"""The package: its public names, the cost of importing it, and its docs."""
 
 import re
 import subprocess
@@ -24,7 +24,7 @@ def test_unknown_names():
 
 
 def test_importing_stays_light():
-    """Nothing heavy, and for the sake of --help not even scikit-learn, is loaded before it is used."""
+    """No large library is imported before it is used, not even for --help."""
     code = "import sys, mlconsensus, mlconsensus.cli; print(*sys.modules)"
     _check_light(code)
 
@@ -32,8 +32,10 @@ def test_importing_stays_light():
 def test_the_list_of_methods_stays_light():
     """The help of a command names every method without importing scikit-learn."""
     code = (
-        "import sys; from click.testing import CliRunner; from mlconsensus.cli.main import cli; "
-        "assert 'mlcm-r' in CliRunner().invoke(cli, ['combine', '--help']).output; print(*sys.modules)"
+        "import sys; from click.testing import CliRunner; from "
+        "mlconsensus.cli.main import cli; "
+        "assert 'mlcm-r' in CliRunner().invoke(cli, ['combine', "
+        "'--help']).output; print(*sys.modules)"
     )
     _check_light(code)
 
@@ -54,7 +56,7 @@ def _check_light(code):
 
 
 def test_combining_loads_no_table_library():
-    """Pandas is left out of the list because scikit-learn itself loads it where it is installed."""
+    """Pandas is not in the list, because scikit-learn imports it."""
     code = "import sys, mlconsensus as mlc; mlc.mlcm_r([[[1, 0]]]); print(*sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

@@ -47,7 +47,8 @@ def test_the_table(run, data_folder, tmp_path):
     [
         (
             ["medcal"],
-            "data set: found 'medcal', expected one of enron, .*; did you mean 'medical'?",
+            "data set: found 'medcal', expected one of enron, .*; did you mean "
+            "'medical'?",
         ),
         (
             ["medical", "--learner", "tree"],

@@ -231,7 +231,8 @@ def test_noise_is_not_taken_back():
     private = mlc.privacy.fit(mlc.MLCMr(), PANEL, epsilon=10.0, delta=1e-6)
     with pytest.raises(
         mlc.InputError,
-        match="total: found noise, which would not be taken back, expected sums without",
+        match="total: found noise, which would not be taken back, expected sums "
+        "without",
     ):
         mlc.subtract(private, private)
 

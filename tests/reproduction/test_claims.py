@@ -1,4 +1,4 @@
-"""Claims and tables, judged and rendered from the paper's own figures: what it says must hold there."""
+"""Claims and tables of the paper, judged on the paper's own values."""
 
 import json
 import re
@@ -20,7 +20,7 @@ from mlconsensus.reproduction.protocol import MeanOfRepeats, Results
 
 @pytest.fixture
 def papers_own():
-    """Results that are the paper's; where it is misprinted, its one error stands for ranking loss."""
+    """Make results of the paper's values; one error replaces a misprint."""
     made = {
         name: {
             method: {
@@ -72,7 +72,8 @@ def test_claims_that_do_not_hold(papers_own):
     assert {judged.verdict for judged in result} == {"does not"}
     assert (
         result[0].ours
-        == "ahead in 0 of 4 cells; not in enron: micro auc, one error, ranking loss, average precision"
+        == "ahead in 0 of 4 cells; not in enron: micro auc, one error, ranking "
+        "loss, average precision"
     )
     assert result[1].ours == "0.0% (enron)"
 

@@ -23,7 +23,7 @@ class Contributions:
     predictions: FloatArray
     # What the method changes at the end, such as a limit of the score at 0.
     remainder: float = 0.0
-    # (c,) what the instance's membership in each cluster adds; None without clusterings.
+    # (c,) what membership in each cluster adds; None without clusterings.
     clusters: FloatArray | None = None
     scale: Scale = "score"
 

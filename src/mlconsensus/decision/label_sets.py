@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import InputError
 from ..linalg.block_sums import row_sums
+from ..linalg.matrix_types import RowSlice
 from ..linalg.sparse_scores import SparseScores, to_scores
 from ..metrics._rank_counts import map_row_blocks
 from ..predictions import (
@@ -362,7 +363,7 @@ def _select_top(scores: FloatArray, counts: IntArray) -> BoolArray:
     selected = np.empty(scores.shape, dtype=np.bool_)
     counts = np.clip(counts, 0, l)
 
-    def select_rows(rows: slice) -> None:
+    def select_rows(rows: RowSlice) -> None:
         # Sorting whole rows is vectorized, and cheaper than a partition of each row
         negative = np.negative(scores[rows], order="C")
         count = counts[rows, None]

@@ -24,7 +24,7 @@ from scipy import sparse
 
 from ..execution.threads import check_interrupted
 from ..predictions import MAX_DENSE_LABELS, Array, BoolArray, FloatArray, IntArray
-from .matrix_types import CSRArray, Entries
+from .matrix_types import CSRArray, Entries, RowSlice
 from .sparse_scores import KEPT, in_pieces
 
 # Up to this number of labels, all are in the head, and the map is exact.
@@ -138,7 +138,7 @@ class HeadTailMap:
         self,
         rows: CSRArray,
         default: FloatArray,
-        finish: Callable[[CSRArray, slice], CSRArray],
+        finish: Callable[[CSRArray, RowSlice], CSRArray],
     ) -> CSRArray:
         """Multiply rows by the map, in pieces.
 
@@ -241,7 +241,7 @@ class HeadTailMap:
 
 
 def _scale(
-    values: Array, factors: FloatArray | None, positions: Array | slice | np.intp
+    values: Array, factors: FloatArray | None, positions: Array | RowSlice | np.intp
 ) -> Array:
     """Multiply values by the factors at some positions, if there are factors."""
     if factors is None:

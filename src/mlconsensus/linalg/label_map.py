@@ -21,7 +21,7 @@ from .head_tail_shrinkage import (
     iterate_tail_products,
     shrink_head_and_tail,
 )
-from .matrix_types import CSRArray
+from .matrix_types import CSRArray, RowSlice
 from .sparse_scores import SparseScores, select_best
 
 # A linear map of labels: a matrix (l, l), or exact for frequent labels only.
@@ -118,7 +118,7 @@ def apply_label_map(
 
     default = np.zeros(values.shape[1])
 
-    def keep_best(scores: CSRArray, rows: slice) -> CSRArray:
+    def keep_best(scores: CSRArray, rows: RowSlice) -> CSRArray:
         return select_best(scores, default)
 
     rows = values.to_matrix()[:, label_map.labels]

@@ -67,7 +67,7 @@ from ..predictions import Array, FloatArray, IntArray
 from .block_sums import product, row_sums, scale_rows
 from .gram import Gram
 from .head_tail_map import HeadTailMap, order_by_frequency
-from .matrix_types import CSRArray, DenseOrCSR
+from .matrix_types import CSRArray, DenseOrCSR, RowSlice
 from .sparse_scores import SparseScores, in_pieces, select_best
 
 # Largest error of a solution by conjugate gradients. Its entries are in [0, 1].
@@ -327,7 +327,7 @@ def _mix_large(edges: CSRArray, groups: RandomWalkMap) -> SparseScores:
     tail_prior = np.zeros(len(groups.prior))
     tail_prior[tail_labels] = groups.prior[tail_labels]
 
-    def keep_best(scores: CSRArray, rows: slice) -> CSRArray:
+    def keep_best(scores: CSRArray, rows: RowSlice) -> CSRArray:
         row_remainder = np.repeat(remainder[rows], np.diff(scores.indptr))
         scores.data += row_remainder * tail_prior[scores.indices]
         scores.data -= groups.prior[scores.indices]

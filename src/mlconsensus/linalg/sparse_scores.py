@@ -18,7 +18,7 @@ from ..execution.threads import get_limits
 from ..predictions import Array, BoolArray, FloatArray, IntArray
 from ..predictions.blocks import NamedValues, PairValues
 from .block_sums import dense
-from .matrix_types import CSRArray
+from .matrix_types import CSRArray, RowSlice
 
 # Number of best labels of an instance that keep scores of their own.
 KEPT = 100
@@ -26,14 +26,14 @@ KEPT = 100
 _AT_ONCE = 2**22
 
 # Which instances to select: a slice, positions, or one mask entry per instance.
-RowIndex = slice | IntArray | BoolArray
+RowIndex = RowSlice | IntArray | BoolArray
 
 # Instances and labels of some pairs.
 PairIndex = tuple[IntArray | int, IntArray | int]
 
 
 class Cells(sparse.csr_array):  # type: ignore[misc]
-    """Cells of a table (n, l) that are written; cells that are not stored stay empty."""
+    """Cells of a table (n, l); those that are not stored are written as empty."""
 
 
 class SparseScores:
@@ -206,7 +206,7 @@ class SparseScores:
         return labels, scores
 
     def _find_top_stored(self, k: int) -> tuple[IntArray, FloatArray]:
-        """Return the k best stored labels of each instance; -inf where there are fewer."""
+        """Return the k best stored labels of each instance; -inf if there are fewer."""
         n = len(self)
         stored = self.stored
         entries = _find_best_entries(stored.indptr, stored.data, k)
@@ -236,7 +236,7 @@ class SparseScores:
         rank_of_label = np.empty(l, dtype=np.intp)
         rank_of_label[by_default] = np.arange(l)
 
-        # Stored labels of a rank so low that no wanted label is behind them do not count
+        # Drop stored labels with a rank below that of all labels to return
         n_stored = np.diff(self.above.indptr)
         rows = np.repeat(np.arange(n), n_stored)
         ranks = rank_of_label[self.above.indices]
@@ -280,7 +280,7 @@ def to_scores(values: PairValues) -> FloatArray | SparseScores:
     return dense(values.to_matrix())
 
 
-def in_pieces(cost: Array) -> list[slice]:
+def in_pieces(cost: Array) -> list[RowSlice]:
     """Cut rows into consecutive pieces of about equal cost.
 
     Parameters

@@ -181,7 +181,8 @@ def constant_predictions(fold: Fold) -> tuple[BoolArray, IntArray]:
     --------
     >>> truth = np.array([[1, 1], [1, 0]], dtype=bool)
     >>> fold = Fold(
-    ...     seen=None, unseen=sparse.csr_array((1, 1)), truth=truth, shuffle=Shuffle(0, 0, 0), number=0
+    ...     seen=None, unseen=sparse.csr_array((1, 1)), truth=truth,
+    ...     shuffle=Shuffle(0, 0, 0), number=0,
     ... )
     >>> constant_predictions(fold)
     (array([[ True, False]]), array([1]))
@@ -239,7 +240,8 @@ def chains(fold: Fold) -> BoolArray:
     --------
     >>> X = sparse.csr_array(np.repeat(np.eye(2), 10, axis=0))
     >>> fold = Fold(
-    ...     seen=X, unseen=X[::10], truth=X.toarray() > 0, shuffle=Shuffle(0, 0, 0), number=0
+    ...     seen=X, unseen=X[::10], truth=X.toarray() > 0,
+    ...     shuffle=Shuffle(0, 0, 0), number=0,
     ... )
     >>> chains(fold).tolist()
     [[True, False], [False, True]]
@@ -273,7 +275,8 @@ def labelsets(fold: Fold) -> BoolArray:
     --------
     >>> X = sparse.csr_array(np.repeat(np.eye(3), 4, axis=0))
     >>> fold = Fold(
-    ...     seen=X, unseen=X[::4], truth=X.toarray() > 0, shuffle=Shuffle(0, 0, 0), number=0
+    ...     seen=X, unseen=X[::4], truth=X.toarray() > 0,
+    ...     shuffle=Shuffle(0, 0, 0), number=0,
     ... )
     >>> labelsets(fold).astype(int)
     array([[1, 0, 0],

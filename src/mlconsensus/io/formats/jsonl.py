@@ -1,10 +1,13 @@
 """JSON lines, or a JSON array, of the labels that annotators and models give.
 
-Each line is the answer of one model for one instance: ``{"instance": "7", "labels":
-["a", "b"]}`` or ``{"instance": "7", "labels": {"a": 0.9}}``, with the key ``"model"`` if
-the file holds several models. Unless reading is strict, other shapes that language
-models produce are read, too, and counted in the log. Records of annotation tools are
-recognized.
+Each line has the predictions of one model for one instance::
+
+    {"instance": "7", "labels": ["a", "b"]}
+    {"instance": "7", "labels": {"a": 0.9}}
+
+A key ``"model"`` is needed if the file holds several models. By default, other shapes
+that language models produce are read, too, and counted in the log; strict reading
+refuses them. Records of annotation tools are recognized.
 """
 
 import json
