@@ -14,7 +14,7 @@ from .matrix_types import DenseOrCSR
 
 # Below this share of nonzero entries SciPy's sparse Gram matrix, which costs
 # Σ nnz(row)², is cheaper than BLAS on dense rows. Measured on one core at v = 2,000:
-# equal at a share of 0.06 (docs/decisions/history.md).
+# equal at a share of 0.06 (docs/decisions/sparse-products.md).
 SPARSE_FILL = 0.06
 
 # Number of columns of a large Gram matrix that are computed at a time: at v = 20,000,

@@ -30,7 +30,7 @@ from .sparse_scores import KEPT, in_pieces
 # Up to this number of labels, all are in the head, and the map is exact.
 MAX_EXACT_LABELS = MAX_DENSE_LABELS
 # Size of the head if there are more. With 2,048, the best labels hardly changed
-# (docs/decisions/0043).
+# (docs/decisions/large-label-spaces.md).
 HEAD_SIZE = 1024
 # Size of the table that marks the pairs of a row and a label.
 _TABLE_SIZE = 2**20
