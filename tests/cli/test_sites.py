@@ -517,7 +517,8 @@ def test_a_rater_is_missing_and_a_day_is_taken_back(run, sites, stream):
     )
     assert (
         ran.err.splitlines()[0]
-        == "models that not all have: 'carl'; the others said nothing of them"
+        == "models that some files do not have: 'carl'; their predictions count as "
+        "missing"
     )
     assert (sites / "sum.stats").exists()
     # A site that lacks a rater can use the model.

@@ -13,7 +13,7 @@ from mlconsensus.reproduction import base_models
 from mlconsensus.reproduction.base_models import Settings, base_predictions
 
 SMALL = Settings(learner="trees", repeats=2, models=2, folds=3).checked()
-DAMAGED = "found a damaged file of the cache; it is made anew"
+DAMAGED = "found a damaged file of the cache; it is computed again"
 
 
 @pytest.fixture(scope="module")

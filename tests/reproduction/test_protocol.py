@@ -52,7 +52,7 @@ def test_mean_and_deviation():
         ),
         (
             Settings(folds=979),
-            "folds: found 979, expected at most 978, as medical has instances",
+            "folds: found 979, expected at most 978, the number of instances",
         ),
         (Settings(folds=1), "folds: found 1, expected a whole number of at least 2"),
         (Settings(models=-1), "models: found -1"),
