@@ -71,7 +71,7 @@ pictures: $(INSTALLED_DEV)
 clean:
 	rm -rf $(VENV) $(LOWEST) .pythons .mutants.jsonl benchmarks/.data $(PEERS) .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage mlconsensus-demo*
 
-# Made anew whenever the dependencies change; what tests and tools need comes on top of what users need.
+# Made again when the dependencies change: first those of users, then those of tests and tools.
 $(INSTALLED): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --editable .

@@ -8,7 +8,7 @@ into a NumPy array, which is the least that any program must do that computes wi
 of it. `decode` leaves out the arrays. `write` writes as many scores as the consensus
 has, block by block, without computing any. Each runs in a process of its own and
 reports wall time, CPU time and peak memory. The bar: at most 2.5 times as long as two
-plain scans, below 1 GiB; what was seen of it is in docs/decisions/0032.
+plain scans, below 1 GiB; docs/decisions/history.md has what was measured.
 """
 
 import json

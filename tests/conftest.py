@@ -18,7 +18,7 @@ hypothesis.settings.load_profile("mlconsensus")
 
 @pytest.fixture(autouse=True, scope="session")
 def scratch_files_go_where_pytest_removes_them(tmp_path_factory):
-    """Keep scratch folders until the end: panels need them longer than xdist workers."""
+    """Keep scratch folders until the end, because predictions are read from them."""
     with pytest.MonkeyPatch.context() as patch:
         folder = str(tmp_path_factory.mktemp("scratch"))
         patch.setattr(tempfile, "tempdir", folder)

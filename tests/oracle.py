@@ -1,4 +1,4 @@
-"""The paper's equations to the letter, with loops and explicit inverses: what the package is checked against.
+"""The paper's equations literally, with loops and explicit inverses.
 
 Silence (NaN) follows docs/theory.md: no edge in a walk, no voice in a mean. Where an
 equation has no value (an instance without edges, a mean over nobody) the stated prior
@@ -29,7 +29,7 @@ def majority_vote(scores):
 
 
 def _walk(A, B, alpha, prior, restart=None):
-    """Eqs. cm_closed_sol_q and cm_closed_sol_u; 0/0 in a transition from a node without edges is no transition."""
+    """Eqs. cm_closed_sol_q and cm_closed_sol_u; a node without edges has no steps."""
     n, v = A.shape
     d_v = A.sum(axis=0)
     d_n = A.sum(axis=1)
@@ -100,7 +100,7 @@ def bgcm(scores, alpha=2.0, clusters=None):
 
 
 def mlcm_a(scores, n_iter=1):
-    """Algorithm 1 with Ω(I + mΩ)⁻¹ for (Ω⁻¹ + mI)⁻¹, which is the same where Ω⁻¹ exists."""
+    """Algorithm 1 with Ω(I + mΩ)⁻¹, which is (Ω⁻¹ + mI)⁻¹ where Ω⁻¹ exists."""
     m, n, l = scores.shape
     is_present, value = _says(scores)
     prior = np.zeros(l)
@@ -123,7 +123,7 @@ def mlcm_a(scores, n_iter=1):
 
 
 def mlcm_a_with_precision(scores, n_iter=1):
-    """Algorithm 1 exactly as printed, with Ω⁻¹ inverted; only where Ω is well conditioned."""
+    """Algorithm 1 exactly as printed, with Ω⁻¹; needs a well conditioned Ω."""
     m, n, l = scores.shape
     mean = scores.mean(axis=0)
     Y = mean
@@ -145,7 +145,7 @@ def _maximise(true, heard, yes):
 
 
 def dawid_skene(scores, n_iter=100, tol=1e-5, gold=None):
-    """EM label by label with loops; stops a label when its evidence bound gains less than `tol` a vote."""
+    """EM label by label; stops when the bound gains less than `tol` per vote."""
     m, n, l = scores.shape
     if gold is None:
         gold = np.full((n, l), np.nan)
@@ -193,7 +193,7 @@ def dawid_skene(scores, n_iter=100, tol=1e-5, gold=None):
 
 
 def walk_with_gold(A, B, alpha, gamma, Y, rounds=20000):
-    """Descend Eq. cm_objective less 2 gamma <u, y - mean y> of known instances, one coordinate after the other.
+    """Descend Eq. cm_objective less 2 gamma <u, y - mean y> of gold instances.
 
     Instances (n,) and group nodes (v,) of edges A (n, v) are means of their neighbours;
     a node is held to its label B (v, l) by `alpha` (none: 0). Rows of Y (n, l) add up
@@ -254,7 +254,7 @@ def bgcm_with_gold(scores, gold, gamma, alpha=2.0, clusters=None):
 
 
 def mlcm_a_with_gold(scores, gold, taus, extra):
-    """Least squares with pseudo-instances, at the tau of the largest density of the known answers."""
+    """Least squares with pseudo-instances, at the tau of highest density."""
     m, n, l = scores.shape
     mean = scores.mean(axis=0)
     G = mean.T @ mean / n
@@ -284,7 +284,7 @@ def mlcm_a_with_gold(scores, gold, taus, extra):
 
 
 def learned(starts, inputs_of_models, answers, rounds, spread):
-    """Pólya–Gamma EM of docs/theory.md with loops: the correction's common part and each label's own."""
+    """Pólya–Gamma EM of docs/theory.md with loops."""
     g, l = starts.shape
     mean_start = starts.mean(axis=0)
     p = 2 + len(inputs_of_models)

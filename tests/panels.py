@@ -1,4 +1,4 @@
-"""Panels for the tests: one strategy for Hypothesis, and the degenerate ones by name."""
+"""Predictions for tests: a strategy for Hypothesis, and degenerate cases."""
 
 import numpy as np
 from hypothesis import strategies as st

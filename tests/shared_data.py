@@ -1,4 +1,4 @@
-"""Data for tests: the real files where they are, and a toy on a server that stands for public addresses."""
+"""Data for tests: real files where available, and a small set on a server."""
 
 import hashlib
 import os
@@ -12,9 +12,15 @@ import pytest
 
 from mlconsensus.datasets.registry import Entry, File
 
-ARFF = "@relation toy\n@attribute a {0,1}\n@attribute b numeric\n@attribute x {0,1}\n@attribute y {0,1}\n@data\n"
+ARFF = (
+    "@relation toy\n@attribute a {0,1}\n@attribute b numeric\n@attribute x "
+    "{0,1}\n@attribute y {0,1}\n@data\n"
+)
 ROWS = "{0 1,3 1}\n{1 0.5}\n{2 1,3 1}\n"
-XML = '<labels xmlns="http://mulan.sourceforge.net/labels"><label name="x"></label><label name="y"></label></labels>'
+XML = (
+    '<labels xmlns="http://mulan.sourceforge.net/labels"><label '
+    'name="x"></label><label name="y"></label></labels>'
+)
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -31,7 +37,7 @@ def _folder():
 
 @pytest.fixture
 def data_folder(monkeypatch):
-    """The folder with the paper's data sets: where MLCONSENSUS_DATA says, or beside the repository."""
+    """The folder of the paper's data sets: MLCONSENSUS_DATA, or a neighbor."""
     folder = _folder()
     if not folder.is_dir():
         pytest.skip(
@@ -43,7 +49,7 @@ def data_folder(monkeypatch):
 
 @pytest.fixture(scope="session")
 def panels_folder():
-    """The folder with predictions of real models and their truth: beside that of the data sets."""
+    """The folder with predictions of real models and their truth."""
     folder = _folder().parent / "panels"
     if not folder.is_dir():
         pytest.skip(f"the panels of real models are not here: no folder {folder}")

@@ -1,4 +1,4 @@
-"""The examples, as their README says: one through the real command, the others in this process."""
+"""The examples do what their README says."""
 
 import contextlib
 import importlib.util
@@ -65,7 +65,7 @@ def test_news(tmp_path):
 
 
 def in_process(folder, *args):
-    """Run a command without starting Python anew, which would take longer than the command."""
+    """Run a command in this process, which is faster than a new one."""
     with IN_TURN, contextlib.chdir(folder):
         ran = CliRunner().invoke(cli, list(args))
     assert ran.exit_code == 0, ran.output

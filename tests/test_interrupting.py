@@ -1,4 +1,4 @@
-"""Ctrl-C while the sums are solved: heard at once, though LAPACK and threads of our own are at work."""
+"""Ctrl-C interrupts solving at once, even in LAPACK and in threads."""
 
 import os
 import subprocess
@@ -28,7 +28,7 @@ fitted = mlc.MLCMa.from_statistics(
 ROUNDS = """
 random_walk._ERROR = 0.0
 local.available_memory = lambda: 0
-panel, _ = mlc.datasets.make_panel(n_instances=400, n_labels=12, n_models=4, random_state=1)
+panel, _ = mlc.datasets.make_panel(400, 12, 4, random_state=1)
 limits = threads.ResourceLimits(memory=0, threads=2)
 with threads.bind_limits(limits):
     statistics = mlc.MLCMr()._compute_statistics(panel.to_block())
@@ -80,9 +80,13 @@ def test_ctrl_c_while_the_command_is_being_imported_shows_no_traceback(tmp_path)
         "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(9)\n"
     )
     ran = subprocess.run(
-        [sys.executable, "-m", "mlconsensus", "combine", "a.csv"], capture_output=True, text=True, timeout=60,
-        check=False, env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
-    )  # fmt: skip
+        [sys.executable, "-m", "mlconsensus", "combine", "a.csv"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
+    )
     assert (ran.returncode, ran.stdout, ran.stderr) == (
         130,
         "",

@@ -1,4 +1,4 @@
-"""A consensus of many labels from Python: what fits is given as it is of few, what does not is refused in one line."""
+"""Consensus of large label spaces in Python, with clear errors."""
 
 import json
 

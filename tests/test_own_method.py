@@ -1,4 +1,4 @@
-"""A method really is one file and one line: a toy written to a file goes through everything that lists methods."""
+"""A method is one file and one line: a small one is added and used."""
 
 import importlib.util
 import json
@@ -12,39 +12,47 @@ import mlconsensus as mlc
 from mlconsensus.combiners.registry import unregister
 
 TOY = '''
-"""A toy."""
+"""A small method: votes times the frequency of a label."""
 
-from typing import Annotated, Any, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from mlconsensus.combiners.base import BaseCombiner
 from mlconsensus.combiners.contributions import Contributions, of_label
 from mlconsensus.execution.statistics import Axes
-from mlconsensus.combiners.base import BaseCombiner
+from mlconsensus.predictions import FloatArray
 
 
-class Statistics(NamedTuple):
-    total: Annotated[Any, Axes("l", least=0)]
-    n: Annotated[Any, Axes("", least=0)]
+@dataclass(frozen=True, kw_only=True)
+class ToyStatistics:
+    """Sums over instances."""
+
+    score_sum: Annotated[FloatArray, Axes("l", least=0)]
+    n_instances: Annotated[float, Axes("", least=0)]
 
 
-class Solution(NamedTuple):
-    rate: Annotated[Any, Axes("l")]
+@dataclass(frozen=True, kw_only=True)
+class ToySolution:
+    """The factor of each label."""
+
+    rate: Annotated[FloatArray, Axes("l")]
 
 
 class ToyMethod(BaseCombiner):
-    """Votes times how often a label is given.
+    """Votes times the frequency of the label.
 
     Parameters
     ----------
-    boost
+    boost : float, default=1.0
         A factor.
-    weights
-        How much each model counts.
+    weights : sequence or mapping, default=None
+        Weight of each model, in their order or by name. By default all are equal.
     """
 
-    Statistics = Statistics
-    Solution = Solution
+    Statistics = ToyStatistics
+    Solution = ToySolution
     identifier = "toy"
     name = "Toy"
 
@@ -53,11 +61,14 @@ class ToyMethod(BaseCombiner):
         self.weights = weights
 
     def _compute_statistics(self, block):
-        total = block.sum_scores().sum_over_instances()
-        return Statistics(total, block.n_instances)
+        return ToyStatistics(
+            score_sum=block.sum_scores().sum_over_instances(),
+            n_instances=block.n_instances,
+        )
 
     def _solve(self, statistics):
-        return Solution(self.boost * statistics.total / statistics.n)
+        mean = statistics.score_sum / statistics.n_instances
+        return ToySolution(rate=self.boost * mean)
 
     @staticmethod
     def _apply(block, solution):
@@ -67,7 +78,9 @@ class ToyMethod(BaseCombiner):
     def _contributions(block, solution, label):
         scores, _ = block.get_instance(0)
         values = scores[:, label] * solution.rate[label]
-        return Contributions(0.0, of_label(values, label, scores.shape))
+        return Contributions(
+            baseline=0.0, predictions=of_label(values, label, scores.shape)
+        )
 '''
 
 

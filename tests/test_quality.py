@@ -1,4 +1,4 @@
-"""Pinned quality on panels of real models: the bars are what prototypes of others reached, not our own output.
+"""Quality on real models is at least that of the best known prototypes.
 
 The figures are those of the table in ../shared/panels/README.md: microAUC, one error,
 ranking loss, average precision.

@@ -1,4 +1,4 @@
-"""The first random panels of fuzz/random_panels.py, and those that once broke a promise."""
+"""The first cases of fuzz/random_panels.py, and cases that failed once."""
 
 import numpy as np
 import pytest

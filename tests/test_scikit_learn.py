@@ -1,4 +1,4 @@
-"""Combiners and panels where scikit-learn's own tools take them, and frames in and out."""
+"""Combiners and predictions in scikit-learn's tools; data frames."""
 
 import numpy as np
 import pandas as pd
@@ -81,7 +81,7 @@ def test_score_matches_frames_by_name():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_tags_are_honest(kind):
-    """check_estimator has no data in three dimensions, and says so; its checks that need none pass."""
+    """check_estimator has no data of three dimensions; its other checks pass."""
     with pytest.warns(SkipTestWarning, match="Can't test estimator"):
         checks.check_estimator(kind())
     for check in (

@@ -2,9 +2,8 @@
 
     python tools/check_names.py
 
-The words below say nothing about what a variable is. `PENDING` lists what was written
-before this rule; take a path off the list when its names are clear. `ALLOWED` lists
-names that are part of an interface.
+The words below do not describe a variable. `ALLOWED` lists names that are part of an
+interface.
 """
 
 import ast
@@ -30,14 +29,8 @@ VAGUE = frozenset(
         "usual",
     )
 )
-# Path and name. `InputError` and `expect` take the value that was ``found``.
+# Path and name. `InputError` takes the value that was ``found``.
 ALLOWED = frozenset({("errors.py", "found")})
-PENDING = (
-    "linalg/annotations.py",
-    "linalg/block_sums.py",
-    "linalg/sparse_scores.py",
-    "linalg/vote_patterns.py",
-)
 
 
 def find_vague_names(path: Path) -> list[str]:
@@ -60,20 +53,11 @@ def find_vague_names(path: Path) -> list[str]:
     return sorted(set(places))
 
 
-def is_pending(path: Path) -> bool:
-    """Return whether a file was written before this rule."""
-    relative = path.relative_to(SOURCE).as_posix()
-    return any(
-        relative == entry or relative.startswith(f"{entry}/") for entry in PENDING
-    )
-
-
 def main() -> int:
     """Print all vague names; return 1 if there are any."""
     places = []
     for path in sorted(SOURCE.rglob("*.py")):
-        if not is_pending(path):
-            places += find_vague_names(path)
+        places += find_vague_names(path)
     print("\n".join(places))
     return int(bool(places))
 

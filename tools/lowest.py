@@ -1,27 +1,33 @@
-"""Print the lowest version of everything that pyproject.toml declares, as constraints for pip (`make test-lowest`)."""
-
-from __future__ import annotations
+"""Print the lowest version of each dependency, as constraints for pip."""
 
 import sys
 import tomllib
 from pathlib import Path
 
 
-def lowest(project: dict[str, object]) -> list[str]:
-    """Turn what a project asks for, extras included, from "at least" to "just"."""
-    extras = project["optional-dependencies"]
-    asked = [
-        *project["dependencies"],
-        *(each for extra in extras.values() for each in extra),
-    ]  # type: ignore[misc,attr-defined]
-    others = [each for each in asked if not each.startswith(f"{project['name']}[")]
-    unbound = [each for each in others if ">=" not in each]
-    if unbound:
-        sys.exit(f"pyproject.toml: found {unbound[0]!r}, expected a lowest version")
-    bounds = (each.partition(">=") for each in others)
-    return sorted({f"{name.partition('[')[0]}=={least}" for name, _, least in bounds})
+def list_constraints(text: str) -> list[str]:
+    """Return ``name==version`` for each ``name>=version`` in a pyproject.toml."""
+    project = tomllib.loads(text)["project"]
+    requirements = list(project["dependencies"])
+    for extra in project["optional-dependencies"].values():
+        requirements += extra
+
+    constraints = set()
+    for requirement in requirements:
+        name, operator, version = requirement.partition(">=")
+        name = name.partition("[")[0]
+        if name == project["name"]:
+            # The extra that installs other extras
+            continue
+        if not operator:
+            sys.exit(
+                f"pyproject.toml: found {requirement!r}, expected a lowest version"
+            )
+        constraints.add(f"{name}=={version}")
+
+    return sorted(constraints)
 
 
 if __name__ == "__main__":
     path = Path(__file__).parent.parent / "pyproject.toml"
-    print("\n".join(lowest(tomllib.loads(path.read_text(encoding="utf-8"))["project"])))
+    print("\n".join(list_constraints(path.read_text(encoding="utf-8"))))

@@ -1,15 +1,16 @@
-"""Mutation tests: how often does a test fail when the mathematics is changed in one place? `make mutants` runs it.
+"""Mutation tests: how often a test fails if one operation in the code is changed.
 
-A mutant is a file of `linalg`, `combiners`, `metrics` or `decision` in which one operator,
-comparison, number, condition or call is another. There are thousands, so a random
-sample is tried, the same for the same seed; the share that tests notice is an estimate,
-printed with its 95 % interval. Tests are collected once, and once it is looked which
-lines each of them reaches; each mutant then meets those that reach its line, the
-quickest first, in a process that is forked with all loaded and gets the changed code.
-Results are kept in a file, so that a run goes on where another ended.
+A mutant is a file of `linalg`, `combiners`, `metrics` or `decision` in which one
+operator, comparison, number, condition or call is changed. There are thousands, so a
+random sample is tried; the seed determines it. The share of mutants for which a test
+fails is printed with its 95 % interval.
 
-Mutants that no test can notice, since they change nothing that is promised, are named
-in tools/equivalent_mutants.txt with a reason each, and left out of the score.
+All tests run once, to record which lines each of them reaches. Each mutant then runs
+in a forked process, with the tests that reach its line, the fastest first. Results are
+stored in a file, so that an interrupted run can be continued.
+
+Mutants that behave like the original are listed in tools/equivalent_mutants.txt, each
+with a reason, and are not counted.
 """
 
 from __future__ import annotations
@@ -49,12 +50,31 @@ CPU_SECONDS, MEMORY = (
 )  # beside three times what its tests take; a mutant that needs more is noticed, too
 
 SWAPS = {
-    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult, ast.FloorDiv: ast.Mult,
-    ast.Mod: ast.Mult, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.RShift: ast.LShift, ast.LShift: ast.RShift,
-    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
-    ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.And: ast.Or, ast.Or: ast.And,
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.Pow: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.Mult,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+    ast.RShift: ast.LShift,
+    ast.LShift: ast.RShift,
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
     ast.USub: ast.UAdd,
-}  # fmt: skip
+}
 CALLS = {
     "maximum": "minimum",
     "minimum": "maximum",
@@ -66,7 +86,7 @@ CALLS = {
 
 
 def places(tree: ast.AST) -> Iterator[tuple[int, int, str]]:
-    """Yield where a tree can be changed: number of the node, number of the part, and what it is changed to."""
+    """Yield the number of each node, of its part, and what the part is changed to."""
     for at, node in enumerate(_code(tree)):
         if (
             isinstance(node, ast.BinOp | ast.AugAssign | ast.BoolOp)
@@ -91,12 +111,13 @@ def places(tree: ast.AST) -> Iterator[tuple[int, int, str]]:
             yield (
                 at,
                 0,
-                f"{getattr(node.func, 'attr', getattr(node.func, 'id', ''))} → its opposite",
+                f"{getattr(node.func, 'attr', getattr(node.func, 'id', ''))} → its "
+                f"opposite",
             )
 
 
 def mutated(tree: ast.AST, at: int, part: int) -> tuple[ast.AST, int, int, int]:
-    """Return a copy of the tree that is changed in one place, the lines of that place, and its column."""
+    """Return a changed copy of a tree, the lines of the change, and its column."""
     tree = copy.deepcopy(tree)
     node: Any = _code(tree)[at]
     last = (
@@ -146,7 +167,7 @@ def _code(tree: ast.AST) -> list[ast.AST]:
 
 
 class Trial:
-    """Within a pytest that has collected all tests: find out what they reach, then let them meet mutants."""
+    """Collect the tests with pytest, record what they reach, and try mutants."""
 
     def __init__(self, given: argparse.Namespace) -> None:
         self.given = given
@@ -176,7 +197,7 @@ class Trial:
         return True
 
     def _reached(self) -> Any:
-        """Run every test; return how long each takes, and the lines of each file with the tests that reach them."""
+        """Run every test; return its time, and the tests that reach each line."""
         import coverage
 
         watch = coverage.Coverage(
@@ -215,14 +236,14 @@ class Trial:
         return True
 
     def tests_of(self, name: str, first: int, last: int) -> list[str]:
-        """Return the tests that reach some lines, quickest first; of what only loading reaches, those of the file."""
+        """Return the tests that reach some lines, the fastest first."""
         lines = {int(line): tests for line, tests in self.reached.get(name, {}).items()}
         here = {test for line in range(first, last + 1) for test in lines.get(line, [])}
         here = here or {test for tests in lines.values() for test in tests}
         return sorted(here, key=lambda test: self.seconds[test])
 
     def noticed(self, name: str, tree: Any, tests: list[str]) -> bool:
-        """Let tests meet a tree in the place of a file, in a process of its own; whether one of them fails."""
+        """Run tests with a changed tree, in its own process; return if one fails."""
         limit = CPU_SECONDS + int(3 * sum(self.seconds[test] for test in tests))
         child = os.fork()
         if child == 0:
@@ -247,7 +268,7 @@ class Trial:
 
 
 def _in_a_fork(work: Callable[[], Any]) -> str:
-    """Return what a function returns, as JSON, from a process that is a copy of this one."""
+    """Run a function in a copy of this process and return its result."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -264,7 +285,7 @@ def _in_a_fork(work: Callable[[], Any]) -> str:
 
 
 def put(name: str, tree: Any) -> None:
-    """Put the code of a tree into the place of a module's, wherever others have imported it from there."""
+    """Replace a module's code by that of a tree, in all modules that import it."""
     module = sys.modules["mlconsensus." + name.removesuffix(".py").replace("/", ".")]
     fresh = types.ModuleType(module.__name__)
     vars(fresh).update(
@@ -288,7 +309,7 @@ def put(name: str, tree: Any) -> None:
 
 
 def _recode(old: Any, new: Any) -> bool:
-    """Give a function, a method or a property the code of another; whether it was one."""
+    """Replace the code of a function, method or property; return if it was one."""
     for part in ("__func__", "fget"):
         old, new = getattr(old, part, old), getattr(new, part, new)
     if isinstance(old, types.FunctionType) and isinstance(new, types.FunctionType):
@@ -311,7 +332,7 @@ def interval(killed: int, tried: int) -> tuple[float, float]:
 
 
 def sample(trial: Trial) -> None:
-    """Try mutants of the sample that were not tried yet, and print the score and who survived."""
+    """Try the mutants of the sample; print the score and who survived."""
     given, trees = trial.given, trial.trees
     every = [(name, *place) for name, tree in trees.items() for place in places(tree)]
     random.Random(given.seed).shuffle(every)
@@ -332,14 +353,18 @@ def sample(trial: Trial) -> None:
         control, nothing, tests
     ):
         sys.exit(
-            "found tests that fail with the same code once more, or that do not meet a mutant; expected neither"
+            "found tests that fail with the same code once more, or that do not "
+            "meet a mutant; expected neither"
         )
     survivors, killed, left_out = [], 0, 0
     chosen = every[given.first : given.sample]
     for name, at, part, what in chosen:
         tree, first, last, column = mutated(trees[name], at, part)
         source = (SOURCE / name).read_text(encoding="utf-8").splitlines()[first - 1]
-        mutant = f"{name} `{source.strip()}` {column - len(source) + len(source.lstrip())}: {what}"
+        mutant = (
+            f"{name} `{source.strip()}` "
+            f"{column - len(source) + len(source.lstrip())}: {what}"
+        )
         if mutant in equivalent:
             left_out += 1
             continue
@@ -365,11 +390,13 @@ def sample(trial: Trial) -> None:
     low, high = interval(killed, tried)
     print("\n".join(["", "Survivors:", *sorted(survivors)]))
     print(
-        f"{killed} of {tried} noticed: {killed / tried:.1%}, 95 % interval {low:.0%} to {high:.0%}",
+        f"{killed} of {tried} noticed: {killed / tried:.1%}, 95 % interval "
+        f"{low:.0%} to {high:.0%}",
         end="; ",
     )
     print(
-        f"{left_out} others of the sample are named as equivalent; {len(every):,} mutants in all"
+        f"{left_out} others of the sample are named as equivalent; {len(every):,} "
+        f"mutants in all"
     )
 
 

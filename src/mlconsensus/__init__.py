@@ -1,4 +1,4 @@
-"""Combine the predictions of several multilabel models into one better ranking of labels.
+"""Combine predictions of several multilabel models into a better label ranking.
 
 The public names are listed in ``__init__.pyi``. Each is imported when it is first used
 (SPEC 1 of scientific Python), so importing the package stays fast.

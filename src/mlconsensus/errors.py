@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Collection, Iterable
 from importlib import import_module
-from typing import Any
+from types import ModuleType
 
 
 class InputError(ValueError):
@@ -89,7 +89,7 @@ def one_of(name: str, names: Collection[str], where: str) -> None:
         )
 
 
-def needed(package: str, extra: str, where: str) -> Any:
+def needed(package: str, extra: str, where: str) -> ModuleType:
     """Import an optional dependency.
 
     Parameters

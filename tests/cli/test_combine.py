@@ -46,8 +46,8 @@ def test_files_are_matched_by_name(run, panel, method):
     missing, done = ran.err.splitlines()
     assert missing.startswith("25.9% of the 3 × 3 × 3 predictions are missing")
     assert (
-        done
-        == f"combined 3 models × 3 instances × 3 labels with {method} (it was requested) → out.csv"
+        done == f"combined 3 models × 3 instances × 3 labels with {method} (it was "
+        f"requested) → out.csv"
     )
     head, rows = _rows((panel / "out.csv").read_text())
     assert head == ["instance", "sport", "news", "war"]
@@ -58,7 +58,8 @@ def test_files_are_matched_by_name(run, panel, method):
 
 def test_standard_output_carries_only_the_consensus(shell, panel):
     ran = shell(
-        "mlconsensus combine a.csv b.csv --labels intersection 2>/dev/null | cut -d, -f1,2"
+        "mlconsensus combine a.csv b.csv --labels intersection 2>/dev/null | cut "
+        "-d, -f1,2"
     )
     assert ran.out.splitlines()[0] == "instance,sport"
     assert len(ran.out.splitlines()) == 4
@@ -272,7 +273,8 @@ def test_models_that_look_wrong_are_named(run, tmp_path):
         )
     ran = run("combine", "a.csv", "b.csv", "c.csv", "d.csv", "-o", "out.csv")
     assert ran.err.startswith(
-        "d answers as if at random: over 500 instances its correlation with the others is "
+        "d answers as if at random: over 500 instances its correlation with the "
+        "others is "
     )
     assert len(ran.err.splitlines()) == 2
 

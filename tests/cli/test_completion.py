@@ -22,17 +22,22 @@ SHELLS = {
     ),
     "zsh": (
         ["zsh", "-f", "-i"],
-        'bindkey -e; unsetopt prompt_cr; autoload -U compinit; compinit -u -D; eval "$({})"',
+        "bindkey -e; unsetopt prompt_cr; autoload -U compinit; compinit -u -D; "
+        'eval "$({})"',
     ),
     "fish": (["fish", "--no-config", "-i"], "{} | source"),
 }
 LINES = {
     "mlconsensus combine al": "mlconsensus combine alpha.csv",
-    "mlconsensus combine alpha.csv --method we": "mlconsensus combine alpha.csv --method weighted-consensus",
-    "mlconsensus combine alpha.csv --output-format lab": "mlconsensus combine alpha.csv --output-format label-studio",
+    "mlconsensus combine alpha.csv --method we": "mlconsensus combine alpha.csv "
+    "--method weighted-consensus",
+    "mlconsensus combine alpha.csv --output-format lab": "mlconsensus combine "
+    "alpha.csv --output-format label-studio",
     "mlconsensus combine alpha.csv --fam": "mlconsensus combine alpha.csv --families",
-    "mlconsensus combine alpha.csv --aliases nam": "mlconsensus combine alpha.csv --aliases names.txt",
-    "mlconsensus evaluate alpha.csv --truth al": "mlconsensus evaluate alpha.csv --truth alpha.csv",
+    "mlconsensus combine alpha.csv --aliases nam": "mlconsensus combine alpha.csv "
+    "--aliases names.txt",
+    "mlconsensus evaluate alpha.csv --truth al": "mlconsensus evaluate alpha.csv "
+    "--truth alpha.csv",
     "mlconsensus agr": "mlconsensus agreement",
 }
 

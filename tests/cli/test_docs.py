@@ -21,7 +21,7 @@ SHOWN = re.compile(
 
 
 def printed(line):
-    """Run a command in this process, or what is no command of ours in a shell, and return all that it prints."""
+    """Run a command and return its output; commands of others run in a shell."""
     words = shlex.split(line, comments=True)
     if words[0] != "mlconsensus":
         done = subprocess.run(

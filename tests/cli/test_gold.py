@@ -81,7 +81,8 @@ def test_lists_of_tags_are_complete_and_tables_with_scores_are_not(
         np.asarray(read_table(path, partial=True).scores), [[1, 0], [0, 1]]
     )
     path.write_text(
-        '{"instance": "1", "labels": {"law": 1, "war": 0}}\n{"instance": "2", "labels": {"war": 1}}\n'
+        '{"instance": "1", "labels": {"law": 1, "war": 0}}\n{"instance": "2", '
+        '"labels": {"war": 1}}\n'
     )
     np.testing.assert_array_equal(
         np.asarray(read_table(path, partial=True).scores), [[1, 0], [np.nan, 1]]
@@ -99,7 +100,8 @@ def test_lists_of_tags_are_complete_and_tables_with_scores_are_not(
         ("id,law\n9,1\n2,0\n", "gold.csv: found the instance '9', which no model has"),
         (
             "id,lav\n1,1\n2,0\n",
-            "gold.csv: found the label 'lav', which no model has, expected some of the panel; did",
+            "gold.csv: found the label 'lav', which no model has, expected some of "
+            "the panel; did",
         ),
         (
             "instance,label,score\n1,law,1\n1,law,0\n",

@@ -33,7 +33,7 @@ def obeyed(text):
 
 @pytest.fixture
 def hostile(tmp_path):
-    """A panel whose models, labels and instances have names that a terminal would obey."""
+    """Predictions whose names contain control sequences of a terminal."""
     rng = np.random.default_rng(0)
     with (tmp_path / "p.csv").open("w", newline="") as file:
         rows = csv.writer(file)
@@ -142,7 +142,7 @@ WALK = {
 
 @pytest.fixture
 def on_terminal(monkeypatch, tmp_path):
-    """Run the command line in this process with standard output and error on a pseudo-terminal."""
+    """Run the command line on a pseudo-terminal, in this process."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(
         "TERM", "dumb"
@@ -185,7 +185,10 @@ def test_all_that_a_terminal_is_shown_is_printable(
     mlc.save_statistics(mlc.MajorityVote().fit(panel), tmp_path / "s.stats")
     mlc.save(mlc.MajorityVote().fit(panel), tmp_path / "s.model")
     np.savez(tmp_path / "k.npz", **{EVIL: np.ones((1, 1))})
-    levels = f"@relation 'r: -C 1'\n@attribute a {{0,1}}\n@attribute f {{'{EVIL}',x}}\n@data\n1,zz\n"
+    levels = (
+        f"@relation 'r: -C 1'\n@attribute a {{0,1}}\n@attribute f "
+        f"{{'{EVIL}',x}}\n@data\n1,zz\n"
+    )
     (tmp_path / "l.arff").write_text(levels)
     codes = []
     for args in WALK[command]:

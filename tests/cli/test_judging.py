@@ -88,7 +88,8 @@ def test_evaluate_says_what_it_leaves_out(run, panel):
     (panel / "less.csv").write_text("id,war,sport,travel\n2,1,0,1\n1,0,1,0\n9,0,1,0\n")
     ran = run("evaluate", "a.csv", "--truth", "less.csv")
     assert ran.err == (
-        "judged on 2 of 3 instances and 2 of 3 labels; the truth has 1 more instance and 1 more label\n"
+        "judged on 2 of 3 instances and 2 of 3 labels; the truth has 1 more "
+        "instance and 1 more label\n"
     )
 
 
@@ -99,7 +100,8 @@ def test_evaluate_says_what_it_leaves_out(run, panel):
         ("id,sport\n1,\n2,0\n", "expected only 0 and 1"),
         (
             "id,sport\n8,1\n9,0\n",
-            "found none of the names that are judged (it has '8', …), expected some such as '1'",
+            "found none of the names that are judged (it has '8', …), expected some "
+            "such as '1'",
         ),
         ("id,sprot\n1,1\n2,0\n", "found none of the names that are judged"),
     ],
@@ -208,7 +210,8 @@ def test_agreement(run, panel):
     assert alone.code == 2
     assert (
         alone.err
-        == "mlconsensus: agreement: found one rater, expected at least two, who can differ\n"
+        == "mlconsensus: agreement: found one rater, expected at least two, who can "
+        "differ\n"
     )
 
 
@@ -303,7 +306,7 @@ def test_options_that_do_not_go_together(run, raters, options, words):
 
 @pytest.fixture
 def answers(panel):
-    """Truth of half of the instances, with a cell that is not known, and the files of a panel."""
+    """Truth of half of the instances with a missing cell, and files of models."""
     panel, truth = mlc.datasets.make_panel(n_instances=60, n_labels=4, random_state=0)
     for name in panel.models:
         panel.to_frame(name).to_csv(f"{name}_.csv", index_label="id")
@@ -432,8 +435,8 @@ def test_ask_writes_a_table_that_comes_back_as_gold(run, answers):
     )
     ran = run("compare", *answers, "--gold", "questions.csv", "--drawn", "random")
     assert (
-        "drawn: found 'random' beside a column 'inclusion probability' in questions.csv, expected one"
-        in ran.err
+        "drawn: found 'random' beside a column 'inclusion probability' in "
+        "questions.csv, expected one" in ran.err
     )
     more = [
         "--gold",
@@ -452,7 +455,7 @@ def test_ask_writes_a_table_that_comes_back_as_gold(run, answers):
 
 
 def test_truth_as_lists_of_tags_judges_as_a_table_does(run, tmp_path, monkeypatch):
-    """A label that is nowhere in a list is a no; it was left out, and with it all that was wrongly said of it."""
+    """A label that no list names is a no; predictions of it count as errors."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "scores.csv").write_text(
         "id,law,war,art\n1,0.9,0.1,0.95\n2,0.2,0.8,0.1\n"
@@ -513,12 +516,13 @@ def test_a_truth_of_all_instances_leaves_nothing_to_draw(run, answers):
     result = json.loads(run("evaluate", answers[0], "--truth", "all.csv", "--json").out)
     assert (
         result["drawn"]
-        == "The figures are of the 60 instances with answers and others like them alone."
+        == "The figures are of the 60 instances with answers and others like them "
+        "alone."
     )
 
 
 def test_labels_that_a_list_never_gives_are_not_given(run, tmp_path, monkeypatch):
-    """Three of four tags are found and none is wrong: F1 is 6/7, and was 1 as long as `rare` was left out."""
+    """Three of four labels are predicted and none is wrong: F1 is 6/7."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "truth.csv").write_text("id,a,b,rare\n1,1,0,1\n2,0,1,0\n3,1,0,0\n")
     (tmp_path / "tags.jsonl").write_text(

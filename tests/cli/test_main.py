@@ -20,7 +20,10 @@ def test_version_and_help(run):
 
 def test_help_and_version_load_no_library():
     heavy = "print(sorted({'numpy', 'scipy', 'polars', 'sklearn'} & set(sys.modules)))"
-    asked = f"import sys\nfrom mlconsensus.cli.main import main\ntry: main(['--help'])\nexcept SystemExit: {heavy}"
+    asked = (
+        f"import sys\nfrom mlconsensus.cli.main import main\ntry: "
+        f"main(['--help'])\nexcept SystemExit: {heavy}"
+    )
     ran = subprocess.run(
         [sys.executable, "-c", asked], capture_output=True, text=True, check=True
     )
@@ -72,7 +75,8 @@ def test_a_reader_that_has_had_enough(shell, panel):
 
 def test_completion(shell):
     ran = shell(
-        "COMP_WORDS='mlconsensus com' COMP_CWORD=1 _MLCONSENSUS_COMPLETE=bash_complete mlconsensus"
+        "COMP_WORDS='mlconsensus com' COMP_CWORD=1 "
+        "_MLCONSENSUS_COMPLETE=bash_complete mlconsensus"
     )
     assert ran.out.split() == ["plain,combine", "plain,compare"]
 

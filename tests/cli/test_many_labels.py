@@ -13,7 +13,7 @@ from mlconsensus.linalg.block_sums import dense
 
 @pytest.fixture
 def votes(tmp_path):
-    """Write a long file of three models, 200 instances and 4,000 labels, of which each instance gets some."""
+    """Write a long file of three models, 200 instances and 4,000 labels."""
     rng = np.random.default_rng(0)
     n = 200
     l = 4000

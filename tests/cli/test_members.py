@@ -134,7 +134,8 @@ def test_one_scale(files, run):
         ),
         (
             ["--weight", "amn=1"],
-            "weights: found one for 'amn', expected names of models; did you mean 'ann'?",
+            "weights: found one for 'amn', expected names of models; did you mean "
+            "'ann'?",
         ),
         (
             ["--weight", "ann=-1"],
@@ -142,7 +143,8 @@ def test_one_scale(files, run):
         ),
         (
             ["--clustering", "kinds.csv"],
-            "WeightedConsensus: found clusterings, which it cannot use, expected BGCM or MLCMr",
+            "WeightedConsensus: found clusterings, which it cannot use, expected "
+            "BGCM or MLCMr",
         ),
         (["--clustering", "none.csv"], "none.csv: found no such file"),
         (
@@ -163,7 +165,8 @@ def test_one_scale(files, run):
         ),
         (
             ["--clustering", "kinds.jsonl"],
-            "kinds.jsonl: found the format jsonl, expected a table of each instance and",
+            "kinds.jsonl: found the format jsonl, expected a table of each instance "
+            "and",
         ),
         (
             ["--clustering", "kinds.csv", "--clustering", "kinds.tsv"],
@@ -171,7 +174,8 @@ def test_one_scale(files, run):
         ),
         (
             ["--rescale", "--stream"],
-            "--rescale: found with a panel to be streamed, expected one that fits into memory",
+            "--rescale: found with a panel to be streamed, expected one that fits "
+            "into memory",
         ),
     ],
 )

@@ -45,7 +45,8 @@ def test_columns(data, run):
 def test_answers_of_language_models(data, run):
     with open("more.jsonl", "w") as file:
         file.write(
-            '{"instance": "d1", "labels": ["Sport"]}\nSorry!\n{"instance": "d4", "labels": ["Weather", "cats"]}\n'
+            '{"instance": "d1", "labels": ["Sport"]}\nSorry!\n{"instance": "d4", '
+            '"labels": ["Weather", "cats"]}\n'
         )
     done = run("combine", "answers.jsonl", "more.jsonl", "-o", "out.csv")
     assert (done.code, done.err.count("\n")) == (2, 1)

@@ -50,7 +50,10 @@ def test_how_it_was_made(run, panel):
         "intersection",
     ]
     result = json.loads(run("report", *args, "--output-format", "json").out)["origin"]
-    command = "mlconsensus report a.csv 'd e.csv' --labels intersection --truth truth.csv --method mlcm-r"
+    command = (
+        "mlconsensus report a.csv 'd e.csv' --labels intersection --truth "
+        "truth.csv --method mlcm-r"
+    )
     assert (result["command"], result["method"], result["reason"]) == (
         command,
         "mlcm_r",

@@ -39,7 +39,7 @@ def test_the_table(run, data_folder, tmp_path):
     damaged.write_bytes(b"")
     again = run("reproduce", "medical", *QUICK)
     assert again.out == ran.out
-    assert "found a damaged file of the cache; it is made anew" in again.err
+    assert "found a damaged file of the cache; it is computed again" in again.err
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,8 @@ def test_the_table(run, data_folder, tmp_path):
     [
         (
             ["medcal"],
-            "data set: found 'medcal', expected one of enron, .*; did you mean 'medical'?",
+            "data set: found 'medcal', expected one of enron, .*; did you mean "
+            "'medical'?",
         ),
         (
             ["medical", "--learner", "tree"],

@@ -16,7 +16,7 @@ MODELS = ["ann", "bob", "carl"]
 
 @pytest.fixture
 def sites(tmp_path):
-    """Two sites' folders with a file for each model, and all of it in a third; labels in other orders."""
+    """Make the folders of two sites and of both together, labels reordered."""
     panel, _ = mlc.datasets.make_panel(
         90, 4, 3, cardinality=1.5, missing=0.1, random_state=0
     )
@@ -79,7 +79,8 @@ def test_sites_give_what_pooled_data_give(run, sites, method):
             assert "expected a solved model" in run("apply", output, *files("all")).err
     assert (
         ran.err
-        == f"solved {name} for 3 models × 4 labels from 2 files of 90 instances → both.model\n"
+        == f"solved {name} for 3 models × 4 labels from 2 files of 90 instances → "
+        f"both.model\n"
     )
     ran = run("apply", "both.model", *files("all"), "-o", "federated.csv")
     assert ran.code == 0
@@ -289,11 +290,13 @@ def stats(run, sites):
         ),
         (
             "solve n.stats private.stats -o x.model",
-            "private.stats: found privacy = 'ε = 1, δ = 1e-06', expected 'none' as in n.stats",
+            "private.stats: found privacy = 'ε = 1, δ = 1e-06', expected 'none' as "
+            "in n.stats",
         ),
         (
             "solve private.stats n.stats -o x.model",
-            "n.stats: found privacy = 'none', expected 'ε = 1, δ = 1e-06' as in private.stats",
+            "n.stats: found privacy = 'none', expected 'ε = 1, δ = 1e-06' as in "
+            "private.stats",
         ),
         (
             "solve n.stats again.stats -o x.model",
@@ -359,7 +362,8 @@ def stats(run, sites):
         ),
         ("statistics north/ann.csv -o x.stats --clip 1", "--clip: found without"),
         (
-            "statistics north/ann.csv -o x.stats --method mlcm-r --epsilon -1 --delta 1e-6",
+            "statistics north/ann.csv -o x.stats --method mlcm-r --epsilon -1 "
+            "--delta 1e-6",
             "epsilon: found -1.0",
         ),
         (
@@ -367,8 +371,10 @@ def stats(run, sites):
             "delta: found 2.0",
         ),
         (
-            "statistics north/ann.csv -o x.stats --method mlcm-r --epsilon 0.01 --delta 0.5",
-            "found 0.5 for 30 instances, of which 15 may be shown as they are, expected at most a tenth of 1 / 30",
+            "statistics north/ann.csv -o x.stats --method mlcm-r --epsilon 0.01 "
+            "--delta 0.5",
+            "found 0.5 for 30 instances, of which 15 may be shown as they are, "
+            "expected at most a tenth of 1 / 30",
         ),
         (
             "statistics north/ann.csv -o x.stats --label-names none.txt",
@@ -511,7 +517,8 @@ def test_a_rater_is_missing_and_a_day_is_taken_back(run, sites, stream):
     )
     assert (
         ran.err.splitlines()[0]
-        == "models that not all have: 'carl'; the others said nothing of them"
+        == "models that some files do not have: 'carl'; their predictions count as "
+        "missing"
     )
     assert (sites / "sum.stats").exists()
     # A site that lacks a rater can use the model.
@@ -528,7 +535,8 @@ def test_a_rater_is_missing_and_a_day_is_taken_back(run, sites, stream):
     )
     ran = run("solve", "sum.stats", "--without", "two.stats", "-o", "north.model")
     assert ran.err == (
-        "solved mlcm_r for 3 models × 4 labels from 1 file, without 1 file, of 30 instances → north.model\n"
+        "solved mlcm_r for 3 models × 4 labels from 1 file, without 1 file, of "
+        "30 instances → north.model\n"
     )
     run("solve", "n.stats", "-o", "alone.model")
     panel = mlc.read_predictions([sites / name for name in files("north")])
@@ -540,7 +548,7 @@ def test_a_rater_is_missing_and_a_day_is_taken_back(run, sites, stream):
 
 
 def test_a_filter_of_sites_with_other_raters(run, sites):
-    """The rounds of a method that has several: from the second on, a site's silent raters are there too."""
+    """Later passes of a method include a model that predicts nothing at a site."""
     part = {"north": files("north"), "south": files("south", MODELS[:2])}
     for position in (1, 2, 3):
         if position == 1:

@@ -30,7 +30,7 @@ def as_matrix(clusterings):
 
 
 def reaches_a_label(scores, clusters):
-    """Whether every component of instances and clusters has an edge to a model for every label."""
+    """Return whether each component has an edge to a model for every label."""
     n, c = clusters.shape
     joined = csr_array(
         np.block([[np.zeros((n, n)), clusters], [clusters.T, np.zeros((c, c))]])
@@ -116,7 +116,8 @@ def test_bad_clusterings():
         ("ab", "clustering 'k': found 'ab', expected the cluster of each instance"),
         (
             {"z": 1},
-            "clustering 'k': found none of the panel's instances, expected some such as 'a'",
+            "clustering 'k': found none of the panel's instances, expected some "
+            "such as 'a'",
         ),
     ]:
         with pytest.raises(mlc.InputError) as caught:

@@ -1,4 +1,4 @@
-"""What every combiner promises, old or new: one contract for all that the registry names."""
+"""The contract that every combiner in the registry keeps."""
 
 import numpy as np
 import pytest
@@ -65,7 +65,7 @@ def close(one, other):
 
 
 def literal_parameters(combiner):
-    """Parameters that the literal transcription knows; the others have tests of their own."""
+    """Return the parameters that the literal transcription supports."""
     return {
         name: value
         for name, value in combiner.get_params().items()
@@ -102,7 +102,7 @@ def test_scores_are_finite_on_degenerate_panels(combiner, name):
     "form", ["decisions", "scores", "weighted", "silence", "float32", "one label"]
 )
 def test_shares_stay_between_0_and_1(combiner, form):
-    """Rounding would bring some above 1 or below 0, where no panel may have them as a member."""
+    """Scores stay in [0, 1] despite rounding, so that they are predictions, too."""
     rng = np.random.default_rng(0)
     same = rng.random((100, 10)) < 0.3
     scores = np.broadcast_to(
@@ -242,7 +242,8 @@ def test_models_and_labels_are_matched_by_name_in_pieces(combiner):
 def test_a_method_of_several_rounds_refuses_pieces():
     with pytest.raises(
         mlc.InputError,
-        match="partial_fit: found WeightedConsensus, which goes over all instances 3 times",
+        match="partial_fit: found WeightedConsensus, which goes over all instances "
+        "3 times",
     ):
         mlc.WeightedConsensus().fit(DEGENERATE["scores"]).partial_fit(
             DEGENERATE["scores"]
@@ -307,7 +308,7 @@ def test_parameters_may_change_after_fit(combiner):
 
 @every_combiner
 def test_weights_count_from_the_next_fit_on(combiner):
-    """Sums that were gathered with some weights are never solved, applied or written with others."""
+    """Statistics cannot be solved, applied or written with other weights."""
     fitted = clone(combiner).fit(DEGENERATE["scores"])
     before = fitted.transform(DEGENERATE["scores"])
     fitted.set_params(weights=[1.0, 2.0, 0.5])

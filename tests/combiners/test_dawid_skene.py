@@ -14,7 +14,7 @@ CROWD_KIT = json.loads(
 
 @pytest.mark.parametrize("case", CROWD_KIT, ids=range(len(CROWD_KIT)))
 def test_equals_crowd_kit_after_as_many_rounds(case):
-    """Its own stopping rule adds the prior once for every vote, so rounds are counted instead."""
+    """Its stopping rule differs, so the number of iterations is compared."""
     votes = np.array(
         [
             [np.nan if vote == "." else float(vote) for vote in row]
@@ -74,7 +74,7 @@ def test_counts_of_patterns_in_another_order_are_those_of_the_panel_in_that_orde
 
 
 def test_models_that_are_alike_stay_alike():
-    """Rounding would part them: the likelihood has a saddle there, and rounds lead away from it."""
+    """The likelihood has a saddle there, and rounding would lead away from it."""
     rows = ["10000110", "00010110", "00100000", "10000011"]
     votes = np.array([[float(vote) for vote in row] for row in rows])
     straight = mlc.DawidSkene(tol=1e-300).fit(votes[:, :, None]).solution_

@@ -1,4 +1,4 @@
-"""Methods that learn from known answers, against their equations written out with loops."""
+"""Methods that learn from gold labels, and their equations with loops."""
 
 import numpy as np
 import pytest
@@ -59,7 +59,7 @@ def test_known_answers_are_sources_of_bgcm(scores, gold):
 def test_no_label_gains_on_the_whole_by_being_frequent_among_known_instances(
     scores, gold
 ):
-    """Held to their answers, few instances would be where all walks end, and labels rare among them would lose."""
+    """A few gold instances do not attract all walks, nor lower rare labels."""
     panel = mlc.Predictions(scores).with_gold(gold)
     close(mlc.MLCMr().fit(panel).solution_.groups.sum(axis=0), 3)
     result = mlc.BGCM().fit(panel).solution_
@@ -84,7 +84,7 @@ def test_a_few_known_instances_do_no_harm(combiner):
 
 @pytest.mark.parametrize("method", ["mlcm_r", "bgcm"])
 def test_clusters_pass_on_what_is_known(scores, gold, method):
-    """The first cluster of "b" is met by known instances and by one that no model knows."""
+    """The first cluster of "b" has gold instances, one of them without models."""
     scores[:, 8] = NAN
     inside = {
         "a": [0, 0, 1, 1, 1, 0, 1, 0, 1],
@@ -184,7 +184,7 @@ def test_more_models_than_gold_and_gold_without_a_model_do_no_harm(combiner):
 
 
 def biased_panel():
-    """One model is right, the others agree on something else: agreement alone trusts the wrong ones."""
+    """One model is right, and the others agree on something else."""
     rng = np.random.default_rng(4)
     truth = rng.random((400, 6)) < 0.3
     other = rng.random((400, 6)) < 0.3

@@ -1,4 +1,4 @@
-"""Panels of many labels: the route that keeps only what was said, against the one that keeps everything."""
+"""Large label spaces: sparse results equal those of complete arrays."""
 
 from importlib import import_module
 
@@ -24,7 +24,7 @@ def small_panel(
     gaps: bool = True,
     decide: bool = False,
 ) -> Predictions:
-    """Make sparse models, some of which have not seen all instances or do not know all labels."""
+    """Make sparse models that did not see all instances or know all labels."""
     rng = np.random.default_rng(seed)
     truth = rng.random((n, l)) < 0.25
     tables = []
@@ -106,10 +106,15 @@ def test_while_all_labels_are_in_the_head_scores_are_the_same(name, seed, n, dec
 
 @settings(max_examples=30, deadline=None)
 @given(
-    seed=st.integers(0, 10**6), n=st.integers(1, 60), gaps=st.booleans(), head=st.integers(1, 14),
-    settings=st.sampled_from([{}, {"alpha": 0.3}, {"restart": 0.2}, {"weights": [1, 0, 3]}]),
+    seed=st.integers(0, 10**6),
+    n=st.integers(1, 60),
+    gaps=st.booleans(),
+    head=st.integers(1, 14),
+    settings=st.sampled_from(
+        [{}, {"alpha": 0.3}, {"restart": 0.2}, {"weights": [1, 0, 3]}]
+    ),
     most=st.sampled_from([2**29, 100]),
-)  # fmt: skip
+)
 def test_the_walk_is_within_its_bound(seed, n, gaps, head, settings, most):
     panel = small_panel(seed, n=n, gaps=gaps)
     with pytest.MonkeyPatch.context() as changed:
@@ -227,7 +232,10 @@ def test_what_does_not_fit_is_refused_before_the_work(monkeypatch):
     panel = large_panel()
     monkeypatch.setattr("mlconsensus.combiners.memory.available_memory", lambda: 2**20)
     for combiner in (mlc.MLCMr(), mlc.WeightedConsensus()):
-        asked = f"{combiner.name}: found 3 models × 60 instances × 3,000 labels, which would take .* expected one of MV, DS"
+        asked = (
+            f"{combiner.name}: found 3 models × 60 instances × 3,000 labels, "
+            f"which would take .* expected one of MV, DS"
+        )
         with pytest.raises(mlc.InputError, match=asked):
             combiner.fit(panel)
     thousand = panel.with_models([*panel.models, *(f"silent {k}" for k in range(997))])
@@ -287,18 +295,28 @@ def hostile(kind: str) -> Predictions:
     own = [
         rng.integers(k * 1000, k * 1000 + 1000, (n, 5)) for k in range(3)
     ]  # no label in common
-    return Predictions([
-        sparse.csr_array((np.full(5 * n, 0.2), (np.repeat(np.arange(n), 5), item.ravel())), shape=(n, l))
-        for item in own
-    ])  # fmt: skip
+    return Predictions(
+        [
+            sparse.csr_array(
+                (np.full(5 * n, 0.2), (np.repeat(np.arange(n), 5), item.ravel())),
+                shape=(n, l),
+            )
+            for item in own
+        ]
+    )
 
 
 @pytest.mark.parametrize("name", [*EXACT, "mlcm_a", "mlcm_r", "weighted_consensus"])
 @pytest.mark.parametrize(
     "kind",
-    ["nobody names a label", "one instance has all labels", "one label is on all instances",
-     "every label is named once", "models have no label in common"],
-)  # fmt: skip
+    [
+        "nobody names a label",
+        "one instance has all labels",
+        "one label is on all instances",
+        "every label is named once",
+        "models have no label in common",
+    ],
+)
 def test_hostile_panels_are_answered(kind, name):
     result = mlc.combine(hostile(kind), method=name)
     assert isinstance(result.scores, SparseScores)

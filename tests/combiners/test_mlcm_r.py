@@ -28,7 +28,7 @@ def test_a_label_never_predicted_scores_nothing():
 
 
 def test_a_score_sets_the_weight_of_its_edge():
-    """Two labels, one instance and model: the walk cannot move mass that a·b/(a + b) does not carry."""
+    """Two labels, one instance and model: the walk moves at most a·b/(a + b)."""
     result = mlc.mlcm_r(
         [[[0.75, 0.25]]], alpha=1e9
     )  # held to its own label, the walk stays at home

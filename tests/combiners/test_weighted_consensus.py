@@ -223,7 +223,7 @@ def test_gold_labels_find_the_good_model_among_related_ones():
 
 def test_ambiguous_models_are_equally_reliable():
     """A pair next to one model: either it is a family, or the one is less reliable."""
-    scores, truth = make_models(17, [0.8, 0.8], n_instances=500, n_labels=10)
+    scores, _ = make_models(17, [0.8, 0.8], n_instances=500, n_labels=10)
     pair = make_family(18, scores[0], [0.1, 0.1])
     combiner = mlc.WeightedConsensus().fit(np.concatenate([pair, scores[1:]]))
     assert combiner.state_.is_ambiguous

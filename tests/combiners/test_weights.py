@@ -1,4 +1,4 @@
-"""Weights that the user gives: what they mean is that a model is there several times, or not at all."""
+"""Weights of models: a weight of 2 equals the model twice, 0 leaves it out."""
 
 import numpy as np
 import pandas as pd
@@ -101,23 +101,28 @@ def test_silence_beside_weights():
         ([1], "weights: found 1, expected one for each of 2 models"),
         (
             [1, -1],
-            "weights, model 'model_1': found -1, expected a finite number of at least 0",
+            "weights, model 'model_1': found -1, expected a finite number of at "
+            "least 0",
         ),
         (
             [1, np.inf],
-            "weights, model 'model_1': found inf, expected a finite number of at least 0",
+            "weights, model 'model_1': found inf, expected a finite number of at "
+            "least 0",
         ),
         (
             [1, "2"],
-            "weights, model 'model_1': found '2', expected a finite number of at least 0",
+            "weights, model 'model_1': found '2', expected a finite number of at "
+            "least 0",
         ),
         (
             [1, 1e-161],
-            "weights, model 'model_1': found 1e-161, expected 0 or a number from 1e-15 to 1e15",
+            "weights, model 'model_1': found 1e-161, expected 0 or a number from "
+            "1e-15 to 1e15",
         ),
         (
             [1, 1e161],
-            "weights, model 'model_1': found 1e+161, expected 0 or a number from 1e-15 to 1e15",
+            "weights, model 'model_1': found 1e+161, expected 0 or a number from "
+            "1e-15 to 1e15",
         ),
         ([0, 0], "weights: found 0 for every model, expected at least one above 0"),
         ({"model_2": 1}, "weights: found one for 'model_2', expected names of models"),

@@ -113,7 +113,8 @@ def test_an_address_that_does_not_answer(toy, server, monkeypatch):
     (server[0] / "toy.arff").unlink()
     with pytest.raises(
         InputError,
-        match=r"toy.arff: found the answer 404, expected the file toy.arff; without a network",
+        match=r"toy.arff: found the answer 404, expected the file toy.arff; without "
+        r"a network",
     ):
         fetch("toy")
     assert files_below(cache_folder()) == []

@@ -13,8 +13,13 @@ pytest_plugins = ["shared_data"]
 
 # Labels an instance, as Mulan's page of data sets prints them.
 CARDINALITY = {
-    "enron": 3.378, "medical": 1.245, "rcv1subset1": 2.880, "rcv1subset2": 2.634, "slashdot": 1.181, "bibtex": 2.402,
-}  # fmt: skip
+    "enron": 3.378,
+    "medical": 1.245,
+    "rcv1subset1": 2.880,
+    "rcv1subset2": 2.634,
+    "slashdot": 1.181,
+    "bibtex": 2.402,
+}
 
 
 def test_a_toy(toy):
@@ -38,7 +43,8 @@ def test_sizes_are_checked(toy, server, monkeypatch):
     )
     with pytest.raises(
         InputError,
-        match=r"toy.arff: found \(4, 2, 2\) instances, features and labels, expected \(3, 2, 2\)",
+        match=r"toy.arff: found \(4, 2, 2\) instances, features and labels, "
+        r"expected \(3, 2, 2\)",
     ):
         load("toy")
 

@@ -1,4 +1,4 @@
-"""R data files, of the shape that mldr.datasets publishes, written here for the purpose."""
+"""R data files of the form that mldr.datasets publishes, written here."""
 
 import sys
 

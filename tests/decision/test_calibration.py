@@ -27,7 +27,7 @@ def test_few_answers_change_little_and_many_reach_the_truth():
     )
 
 
-def test_a_label_of_its_own_kind_is_learned_and_one_without_answers_takes_what_others_have():
+def test_an_unusual_label_is_learned_and_a_label_without_gold_takes_the_prior():
     rng = np.random.default_rng(0)
     scores = rng.uniform(0.05, 0.95, (3000, 3))
     rate = scores * [1.0, 0.3, 0.3]
@@ -69,7 +69,7 @@ def test_probabilities_of_a_consensus(method):
 
 
 def test_it_is_where_the_posterior_is_highest():
-    """There, what a, b and each c gain on the answers is what their priors take: N(0, 1), N(1, 1/4), N(0, 1/8)."""
+    """The gains of a, b and c equal their priors: N(0, 1), N(1, 1/4), N(0, 1/8)."""
     rng = np.random.default_rng(2)
     gold = rng.uniform(0.05, 0.95, (40, 3))
     truth = (rng.random(gold.shape) < gold**2).astype(float)

@@ -12,7 +12,7 @@ def annotators(m, prevalence, false_alarms, seed=0):
     """Raters who err on their own: each finds 60 to 90 % of the labels."""
     rng = np.random.default_rng(seed)
     truth = rng.random((1000, 12)) < prevalence
-    said = [
+    scores = [
         np.where(
             truth,
             rng.random(truth.shape) < found,
@@ -20,19 +20,21 @@ def annotators(m, prevalence, false_alarms, seed=0):
         )
         for found in rng.uniform(0.6, 0.9, m)
     ]
-    return np.array(said), truth
+    return np.array(scores), truth
 
 
 @pytest.mark.parametrize("m", [3, 5, 9])
 @pytest.mark.parametrize("prevalence", [0.03, 0.1, 0.3])
 @pytest.mark.parametrize("false_alarms", [0.01, 0.05])
 def test_false_alarms_of_annotators_do_not_add_up(m, prevalence, false_alarms):
-    said, truth = annotators(m, prevalence, false_alarms)
-    found = mlc.combine(said).label_indicator
-    majority = f1_score(truth, said.mean(axis=0) >= 0.5, average="micro")
+    scores, truth = annotators(m, prevalence, false_alarms)
+    found = mlc.combine(scores).label_indicator
+    majority = f1_score(truth, scores.mean(axis=0) >= 0.5, average="micro")
     assert f1_score(truth, found, average="micro") > majority - 0.02
     assert (
-        abs(expected_f1.estimate_total_labels(mlc.Predictions(said)) / truth.sum() - 1)
+        abs(
+            expected_f1.estimate_total_labels(mlc.Predictions(scores)) / truth.sum() - 1
+        )
         < 0.35
     )
 
@@ -40,18 +42,20 @@ def test_false_alarms_of_annotators_do_not_add_up(m, prevalence, false_alarms):
 def test_models_that_miss_much_get_more_than_a_majority_gives():
     rng = np.random.default_rng(0)
     truth = rng.random((1000, 12)) < 0.1
-    said = np.array([truth & (rng.random(truth.shape) < 0.3) for _ in range(7)])
-    found = mlc.combine(said).label_indicator
-    majority = f1_score(truth, said.mean(axis=0) >= 0.5, average="micro")
+    scores = np.array([truth & (rng.random(truth.shape) < 0.3) for _ in range(7)])
+    found = mlc.combine(scores).label_indicator
+    majority = f1_score(truth, scores.mean(axis=0) >= 0.5, average="micro")
     assert f1_score(truth, found, average="micro") > majority + 0.3
 
 
 def test_the_curve_is_what_a_rater_that_is_left_out_says():
-    """Five raters who know the truth with hits 0.8 and false alarms 0.1: Bayes' rule gives `p` of each share."""
-    said, truth = annotators(5, 0.2, 0.1)
+    """Five models with hits 0.8 and false alarms 0.1: Bayes' rule gives `p`."""
+    scores, truth = annotators(5, 0.2, 0.1)
     rng = np.random.default_rng(1)
-    said = np.where(truth, rng.random(said.shape) < 0.8, rng.random(said.shape) < 0.1)
-    shares, likely = expected_f1._estimate_true_shares(mlc.Predictions(said))
+    scores = np.where(
+        truth, rng.random(scores.shape) < 0.8, rng.random(scores.shape) < 0.1
+    )
+    shares, likely = expected_f1._estimate_true_shares(mlc.Predictions(scores))
     np.testing.assert_allclose(shares, np.arange(5) / 4)
     yes = np.arange(5)
     odds = 0.2 / 0.8 * (0.8 / 0.1) ** yes * (0.2 / 0.9) ** (4 - yes)
@@ -76,11 +80,11 @@ def test_degenerate_panels(name):
 
 
 def test_gold_says_how_many_labels_there_are():
-    """Models whose scores are the square roots of probabilities say yes far too often."""
+    """Scores that are square roots of probabilities predict too many labels."""
     rng = np.random.default_rng(0)
     likely = rng.beta(0.3, 1.5, (600, 10))
     truth = rng.random(likely.shape) < likely
-    said = np.array(
+    scores = np.array(
         [
             np.clip(np.sqrt(likely) + rng.normal(0, 0.05, likely.shape), 0, 1)
             for _ in range(4)
@@ -88,7 +92,7 @@ def test_gold_says_how_many_labels_there_are():
     )
     gold = np.where(np.arange(600)[:, None] < 100, truth, np.nan)
     found, taught = (
-        mlc.combine(said, gold=known).label_indicator for known in (None, gold)
+        mlc.combine(scores, gold=known).label_indicator for known in (None, gold)
     )
     before, after = (
         f1_score(truth[100:], each[100:], average="micro") for each in (found, taught)

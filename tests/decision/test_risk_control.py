@@ -137,7 +137,7 @@ def test_precision_is_false_discovery_said_the_other_way_round(scored):
 
 
 def literal_chance(x, alpha, n, delta):
-    """One bet after the other, as Waudby-Smith and Ramdas have it: 1 over the most that the capital ever was."""
+    """Waudby-Smith and Ramdas with a loop: 1 over the largest capital."""
     capital = 1.0
     most = 0.0
     seen = []
@@ -191,7 +191,7 @@ def test_losses_of_a_few_instances():
 
 
 def test_recall_is_of_instances_that_have_a_relevant_label():
-    """Of a hundred instances some 18 have one; kept without loss where there is none, it was 71 % for 90 %."""
+    """About 18 of 100 instances have a label; those without do not count."""
     rng = np.random.default_rng(3)
     recalls = []
     truth = rng.random((1000, 10)) < 0.02
@@ -220,8 +220,8 @@ def test_the_promise_has_the_number_that_was_asked_for(scored):
             .sentence
         )
         assert (
-            f"at least {percentage} of an instance's labels are relevant (of none, all), "
-            in promise.lower()
+            f"at least {percentage} of an instance's labels are relevant (of none, "
+            f"all), " in promise.lower()
         )
         assert (
             "with a certainty of 99.5%, if the gold (1 instance) was drawn at random"
@@ -234,7 +234,7 @@ def test_the_promise_has_the_number_that_was_asked_for(scored):
 )
 @pytest.mark.parametrize("certainty", [0.9, 0.6])
 def test_the_threshold_is_the_last_before_one_fails(wanted, certainty):
-    """A promise by hand: every score is a threshold; bets go on in the order that `decide` draws."""
+    """The guarantee by hand: each score is a threshold, bets in the drawn order."""
     rng = np.random.default_rng(5)
     truth = rng.random((150, 2)) < 0.4
     scores = np.round(

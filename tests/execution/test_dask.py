@@ -277,7 +277,7 @@ WARNING = """
 import logging
 from mlconsensus.execution.dask import connect
 with connect(None):
-    logging.getLogger("distributed.nanny").warning("as of a worker that takes long to end")
+    logging.getLogger("distributed.nanny").warning("as of a worker that is slow to end")
 """
 
 

@@ -158,7 +158,7 @@ def test_an_interruption_leaves_nothing(tmp_path, paths, monkeypatch, n_reads):
 
 @pytest.mark.parametrize("method", ["dawid_skene", "mlcm_r", "weighted_consensus"])
 def test_a_solved_model_is_applied(tmp_path, panel, paths, method):
-    """Of a model that was solved before, with its models in another order and a label more."""
+    """The model was solved before, with its models reordered and one more label."""
     wider = panel.select(models=panel.models[::-1]).with_labels(
         [*panel.labels[::-1], "one more"]
     )

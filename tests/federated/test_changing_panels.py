@@ -32,7 +32,7 @@ def days(scores, cut):
 def through_rounds(name, parts):
     """Merge parts of a panel in each pass; also return the parts of the last pass."""
     fitted = [combiner_named(name).fit_pass(part) for part in parts]
-    with pytest.warns(mlc.InputWarning, match="that not all have"):
+    with pytest.warns(mlc.InputWarning, match="that some files do not have"):
         together = mlc.merge(fitted)
     while together.unfinished:
         state = together.next_state()
@@ -210,7 +210,9 @@ def test_how_many_names_are_lacking_is_said():
         np.ones((1, 3, 9)), labels=[f"label {position}" for position in range(9)]
     )
     fewer = subset.select(labels=subset.labels[:2])
-    output = "labels that not all have: 'label 2', .*, 'label 6' and 2 more; the others"
+    output = (
+        "labels that some files do not have: 'label 2', .*, 'label 6' and 2 more; their"
+    )
     with pytest.warns(mlc.InputWarning, match=output):
         mlc.merge([mlc.MLCMr().fit(subset), mlc.MLCMr().fit(fewer)])
 
@@ -231,7 +233,8 @@ def test_noise_is_not_taken_back():
     private = mlc.privacy.fit(mlc.MLCMr(), PANEL, epsilon=10.0, delta=1e-6)
     with pytest.raises(
         mlc.InputError,
-        match="total: found noise, which would not be taken back, expected sums without",
+        match="total: found noise, which would not be taken back, expected sums "
+        "without",
     ):
         mlc.subtract(private, private)
 

@@ -285,7 +285,7 @@ def test_a_label_that_is_spelled_otherwise_is_named():
     )
     with pytest.warns(
         mlc.InputWarning,
-        match="labels that not all have: 'cold', 'colds'; the others said nothing",
+        match="labels that some files do not have: 'cold', 'colds'; their",
     ):
         mlc.merge([mlc.MLCMr().fit(PANEL), mlc.MLCMr().fit(other)])
 

@@ -9,7 +9,7 @@ from mlconsensus.linalg.annotations import make_annotations
 
 
 def _raters(m, error, seed, n=500, l=6):
-    """Make scores (m, n, l) with independent errors of probability `error` (…, n, l)."""
+    """Make scores (m, n, l) with independent errors of probability `error`."""
     rng = np.random.default_rng(seed)
     truth = rng.random((n, l)) < 0.4
     return (truth ^ (rng.random((m, n, l)) < error)).astype(float)
@@ -65,7 +65,7 @@ def test_too_few_raters_to_tell():
 
 
 def test_an_interval_has_a_width_where_copies_set_the_number():
-    """Errors of a sparse crowd correlate less by chance than by one pair of duplicates."""
+    """Errors of a sparse crowd correlate less than with one pair of duplicates."""
     scores = _raters(60, 0.1, seed=0, n=2000, l=8)
     scores[np.random.default_rng(1).random((60, 2000)) > 0.1] = np.nan
     scores[1] = scores[0]

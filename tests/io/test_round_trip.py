@@ -22,8 +22,10 @@ LAYOUTS = {
     "feather": ("wide", "long"),
 }
 # Files that tools import do not hold all scores.
-LOSSY = ("annif", "label-studio", "doccano", "prodigy", "argilla")
-WRITABLE = [name for name in FORMATS if name not in ("arff", *LOSSY)]
+LOSSY = ("label-studio", "doccano", "prodigy")
+WRITABLE = [
+    name for name, form in FORMATS.items() if form.is_writable and name not in LOSSY
+]
 KINDS = [(name, layout) for name in WRITABLE for layout in LAYOUTS.get(name, ("wide",))]
 PANELS = {
     "scored": scored_panel(),

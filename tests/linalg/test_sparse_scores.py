@@ -36,7 +36,7 @@ def test_what_is_left_out_is_not_among_the_best(seed):
     default = rng.random(20)
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr(sparse_scores, "KEPT", 4)
-        selected = sparse_scores.best(sparse.csr_array(above), default)
+        selected = sparse_scores.select_best(sparse.csr_array(above), default)
     assert selected.nnz < np.count_nonzero(above)
     complete = SparseScores(sparse.csr_array(above), default)
     subset = SparseScores(selected, default)

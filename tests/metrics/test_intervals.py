@@ -339,7 +339,7 @@ def test_a_difference_is_positive_if_the_metric_is_better(evaluated):
 
 @pytest.mark.parametrize("blank", [0.1, 0.3, 0.5])
 def test_unknown_labels_change_one_error_within_its_interval(blank):
-    """Where no relevant label of an instance was among its known cells, whatever came first counted as wrong."""
+    """Instances whose known cells have no relevant label do not count."""
     panel, truth = mlc.datasets.make_panel(1500, 8, 5, cardinality=1.5, random_state=1)
     scores = mlc.weighted_consensus(panel)
     rng = np.random.default_rng(0)
@@ -362,7 +362,7 @@ def test_unknown_labels_change_one_error_within_its_interval(blank):
 
 
 def test_estimates_are_within_intervals_that_cover_for_good_models():
-    """Odds taken one error away from 1 left values near 1 outside of their own intervals, and the truth with them."""
+    """Intervals near 1 contain their own estimate and the true value."""
     rng = np.random.default_rng(0)
     truth = rng.random((600, 8)) < 0.25
     panel = np.array(

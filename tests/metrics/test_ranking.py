@@ -1,4 +1,4 @@
-"""Metrics against definitions written as loops over pairs, and against scikit-learn where it means the same."""
+"""Metrics against definitions with loops, and against scikit-learn."""
 
 import numpy as np
 import pandas as pd
@@ -169,7 +169,7 @@ def test_models_are_judged_on_what_they_have_seen():
 
 
 def test_models_are_judged_on_the_labels_that_they_know():
-    """Who is always right about the labels it knows makes no error, whatever the others are."""
+    """A model that is right on its labels makes no error on the others."""
     pd = pytest.importorskip("pandas")
     truth = np.random.default_rng(0).random((50, 4)) < 0.4
     all_labels = pd.DataFrame(truth.astype(float), columns=list("abcd"))
@@ -223,7 +223,7 @@ def test_frames_with_other_names_are_refused(index, columns, message):
 
 @given(n=st.integers(1, 6), l=st.integers(1, 7), seed=st.integers(0, 10**6))
 def test_scores_of_many_labels_are_judged_as_the_whole_table_is(n, l, seed):
-    """Most cells are not stored and share their label's default; some that are stored differ by nothing."""
+    """Most pairs have the default; some stored differences are 0."""
     rng = np.random.default_rng(seed)
     stored = sparse.csr_array(
         (rng.random((n, l)) < 0.5) * rng.choice([1.0, 1.25, 1.5, 0.75], (n, l))

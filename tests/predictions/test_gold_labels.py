@@ -1,4 +1,4 @@
-"""Known answers: matched by name, refused where they cannot be meant, carried along with the panel."""
+"""Gold labels: matched by name, checked, and kept with the predictions."""
 
 from __future__ import annotations
 
@@ -86,7 +86,8 @@ def test_the_panel_carries_it_through_all_that_is_done_to_it(
             ["a", "e"],
             ["x"],
             [[1], [0]],
-            "gold: found the instance 'e', which no model has, expected some of the panel",
+            "gold: found the instance 'e', which no model has, expected some of the "
+            "panel",
         ),
         (
             ["a", "e", "f"],

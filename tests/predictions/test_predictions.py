@@ -93,7 +93,7 @@ class TestFrames:
         assert panel.n_missing == 5 + 5
 
     def test_whole_floats_in_an_index_are_whole_numbers(self):
-        """A join or a gap turns pandas' integers to floats; they are the same instances still."""
+        """Names that a join of pandas turned to floats are the same instances."""
         a = pd.DataFrame({"x": [1, 0]})
         b = pd.DataFrame({"x": [1, 0]}, index=[1.0, 0.0])
         assert mlc.Predictions({"a": a, "b": b}).to_array().tolist() == [
@@ -178,7 +178,7 @@ class TestTables:
 
     @given(scores=panels(), seed=st.integers(0, 1000), as_sparse=st.booleans())
     def test_alignment_undoes_any_order_and_selection(self, scores, seed, as_sparse):
-        """Each model sees its own rows and columns in its own order; the panel shows each cell where it belongs."""
+        """Each model has its own rows and columns; they are matched by name."""
         rng = np.random.default_rng(seed)
         m, n, l = scores.shape
         expected = np.full_like(scores, nan)

@@ -1,4 +1,4 @@
-"""Frames of pandas and Polars, of whatever kind their columns are, wherever something is matched by name."""
+"""Frames of pandas and Polars with columns of all types, matched by name."""
 
 import numpy as np
 import pandas as pd

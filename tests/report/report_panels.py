@@ -1,4 +1,4 @@
-"""Panels that reports are made of in the tests, and the names that no report may trip over."""
+"""Predictions of which tests make reports, and names that are hard to show."""
 
 import itertools
 from functools import cache
@@ -67,7 +67,7 @@ def report_of(name):
 
 
 def by_all_sets(vote, chosen):
-    """Compare with every label set of the same size that has most votes: the definition, spelt out."""
+    """Compare with every label set of the same size: the literal definition."""
     size = int(chosen.sum())
     sets = list(itertools.combinations(range(len(vote)), size))
     most = max(sum(vote[list(s)]) for s in sets)

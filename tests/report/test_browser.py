@@ -1,4 +1,4 @@
-"""Reports in a real browser: nothing on the console, nothing from the network, and what is clicked works."""
+"""Reports in a real browser: no console messages and no network requests."""
 
 import itertools
 import shutil
@@ -29,7 +29,7 @@ NEWS = [
 
 @pytest.fixture(scope="module")
 def browser():
-    """One browser for all of these tests, closed after them: its event loop would be in others' way."""
+    """One browser for all of these tests, closed at the end."""
     api = pytest.importorskip(
         "playwright.sync_api", reason="Playwright for Python is not installed"
     )
@@ -95,7 +95,7 @@ def files(tmp_path_factory):
 
 @pytest.fixture
 def opened(browser, files):
-    """Open a report in a new page; in the end nothing may have been said on the console or asked of the network."""
+    """Open a report; at the end check the console and the network."""
     messages = []
     pages = []
 
@@ -133,7 +133,7 @@ def shown(table):
 
 @pytest.mark.parametrize("name", ["demo", "news", *PANELS])
 def test_a_report(opened, name):
-    """Every section, a search and a sort of each kind of table, an explanation; at the width of a phone too."""
+    """Visit every section, search, sort and explain; at the width of a phone, too."""
     page = opened(name)
     assert page.locator("h2").all_inner_texts() == [
         "What to do now",
@@ -257,7 +257,7 @@ def test_a_cell_of_a_heat_map_is_read_out(opened):
     )
 
 
-def test_on_a_phone_wide_tables_show_that_they_scroll_and_a_tap_opens_what_a_pointer_would(
+def test_wide_tables_scroll_and_a_tap_opens_hints_on_a_phone(
     opened,
 ):
     page = opened(

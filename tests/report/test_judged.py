@@ -74,7 +74,7 @@ def test_gains_leave_out_what_voting_ties_whatever_the_order_of_labels():
 
 
 def test_clusterings_beside_the_models(made):
-    """Voting and the other methods are judged on the models alone, where they cannot use clusterings."""
+    """Methods that cannot use clusterings are evaluated without them."""
     panel, truth = made
     consensus = mlc.combine(
         panel.with_clusterings({"halves": [i % 2 for i in range(len(panel))]}),
@@ -144,7 +144,10 @@ def test_truth_by_name_about_a_part(made, consensus):
     )
     empty = int((~frame.to_numpy().any(axis=1)).sum())
     assert empty > 1
-    counted = f"{empty} instances without a relevant label: any that is put first there is one error"
+    counted = (
+        f"{empty} instances without a relevant label: any that is put first "
+        f"there is one error"
+    )
     assert judged.note == f"judged on 50 of 400 instances and 3 of 9 labels; {counted}"
 
 

@@ -18,11 +18,58 @@ from mlconsensus.report.render import choose_report_format
 
 EMPTY = {"meta", "link", "input"}
 ELEMENTS = {
-    "html", "head", "meta", "title", "link", "style", "body", "a", "header", "p", "h1", "h2", "h3", "ul", "li",
-    "nav", "button", "main", "section", "dl", "dt", "dd", "div", "table", "caption", "thead", "tbody", "tr", "th",
-    "td", "span", "i", "bdi", "strong", "code", "pre", "figure", "figcaption", "svg", "g", "path", "text",
-    "polyline", "circle", "label", "input", "details", "summary", "del", "footer", "script",
-}  # fmt: skip
+    "html",
+    "head",
+    "meta",
+    "title",
+    "link",
+    "style",
+    "body",
+    "a",
+    "header",
+    "p",
+    "h1",
+    "h2",
+    "h3",
+    "ul",
+    "li",
+    "nav",
+    "button",
+    "main",
+    "section",
+    "dl",
+    "dt",
+    "dd",
+    "div",
+    "table",
+    "caption",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+    "span",
+    "i",
+    "bdi",
+    "strong",
+    "code",
+    "pre",
+    "figure",
+    "figcaption",
+    "svg",
+    "g",
+    "path",
+    "text",
+    "polyline",
+    "circle",
+    "label",
+    "input",
+    "details",
+    "summary",
+    "del",
+    "footer",
+    "script",
+}
 
 
 class Page(HTMLParser):
@@ -66,8 +113,8 @@ def test_many_instances_are_sampled_and_the_page_stays_small():
     assert (len(changes.instances), changes.n_moved_shown) == (300, 200)
     page = report.to_html()
     assert (
-        "The 200 that moved most, and an even sample of 100 of the others, of 1,000 in all."
-        in page
+        "The 200 that moved most, and an even sample of 100 of the others, of "
+        "1,000 in all." in page
     )
     assert "Shown are the 40 with the strongest ties of 100." in page
     assert len(page.encode()) < 1_000_000  # and no more of ten times as many instances

@@ -13,7 +13,7 @@ from mlconsensus.reproduction import base_models
 from mlconsensus.reproduction.base_models import Settings, base_predictions
 
 SMALL = Settings(learner="trees", repeats=2, models=2, folds=3).checked()
-DAMAGED = "found a damaged file of the cache; it is made anew"
+DAMAGED = "found a damaged file of the cache; it is computed again"
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +142,7 @@ def test_a_file_of_other_content_is_made_again(
 
 
 def test_a_changed_byte_never_changes_predictions(cached):
-    """Such bytes as a time in the archive's header may change; all others must be noticed."""
+    """The time in the archive's header may change; other bytes may not."""
     complete = cached.read_bytes()
     expected = base_models._read(cached)
     n_accepted = 0

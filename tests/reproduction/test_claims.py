@@ -1,4 +1,4 @@
-"""Claims and tables, judged and rendered from the paper's own figures: what it says must hold there."""
+"""Claims and tables of the paper, judged on the paper's own values."""
 
 import json
 import re
@@ -20,12 +20,12 @@ from mlconsensus.reproduction.protocol import MeanOfRepeats, Results
 
 @pytest.fixture
 def papers_own():
-    """Results that are the paper's; where it is misprinted, its one error stands for ranking loss."""
+    """Make results of the paper's values; one error replaces a misprint."""
     made = {
         name: {
             method: {
                 metric: MeanOfRepeats(
-                    mean=row[metric], std=0.001, paper=printed.figure(method, metric)
+                    mean=row[metric], std=0.001, paper=printed.get_value(method, metric)
                 )
                 for metric in RANKING_METRICS
             }
@@ -36,8 +36,8 @@ def papers_own():
     return Results(Settings().checked(), dict.fromkeys(made, 100), made)
 
 
-def verdicts(results):
-    return {judged.claim: judged.verdict for judged in judge_claims(results)}
+def judge(results):
+    return {judged.claim: judged.result for judged in judge_claims(results)}
 
 
 def test_the_papers_figures_are_as_printed():
@@ -50,10 +50,8 @@ def test_the_papers_figures_are_as_printed():
 
 
 def test_the_papers_claims_hold_in_its_own_tables_but_the_last_two(papers_own):
-    result = verdicts(papers_own)
-    assert {
-        claim: verdict for claim, verdict in result.items() if verdict != "holds"
-    } == {
+    result = judge(papers_own)
+    assert {claim: text for claim, text in result.items() if text != "holds"} == {
         "the algorithms are ahead of MV in one error": "holds in part",
         "the algorithms are ahead of MV in average precision": "holds in part",
     }
@@ -69,10 +67,11 @@ def test_claims_that_do_not_hold(papers_own):
         for method, row in table.items()
     }
     result = judge_claims(papers_own._replace(tables={"enron": worse}))
-    assert {judged.verdict for judged in result} == {"does not"}
+    assert {judged.result for judged in result} == {"does not"}
     assert (
         result[0].ours
-        == "ahead in 0 of 4 cells; not in enron: micro auc, one error, ranking loss, average precision"
+        == "better in 0 of 4 comparisons; not in enron: micro auc, one error, ranking "
+        "loss, average precision"
     )
     assert result[1].ours == "0.0% (enron)"
 
@@ -82,7 +81,7 @@ def test_a_gain_of_half_the_size_holds_in_part(papers_own):
     loss = MeanOfRepeats(mean=0.0989 * (1 - 0.3), std=0, paper=None)
     weaker = table | {"MV": table["MV"] | {"ranking_loss": loss}}
     assert (
-        judge_claims(papers_own._replace(tables={"medical": weaker}))[1].verdict
+        judge_claims(papers_own._replace(tables={"medical": weaker}))[1].result
         == "holds in part"
     )
 
@@ -103,7 +102,7 @@ def test_json(papers_own):
         "runs": [],
     }
     assert read["rcv1subset2"]["MV"]["ranking_loss"]["paper"] is None
-    assert read["claims"][0]["verdict"] == "holds"
+    assert read["claims"][0]["result"] == "holds"
 
 
 @pytest.mark.parametrize("render", [as_text, as_markdown])

@@ -19,7 +19,7 @@ L = 5
 
 @pytest.fixture(scope="module")
 def easy():
-    """Labels that are features seen through little noise, one that is never true and one that always is."""
+    """Labels that are noisy features, one that is never and one always true."""
     rng = np.random.default_rng(0)
     features = rng.random((N, D)) < 0.3
     truth = features[:, :L] ^ (rng.random((N, L)) < 0.03)
@@ -53,7 +53,7 @@ def test_the_same_again(easy, name):
 
 
 def test_models_are_not_trained_on_what_they_predict():
-    """Labels without any connection to the features cannot be predicted out of fold, only learnt by heart."""
+    """Labels that are independent of the features cannot be predicted."""
     rng = np.random.default_rng(0)
     features = sparse.csr_array(rng.normal(size=(150, 50)))
     truth = rng.random((150, 4)) < 0.5

@@ -52,7 +52,7 @@ def test_mean_and_deviation():
         ),
         (
             Settings(folds=979),
-            "folds: found 979, expected at most 978, as medical has instances",
+            "folds: found 979, expected at most 978, the number of instances",
         ),
         (Settings(folds=1), "folds: found 1, expected a whole number of at least 2"),
         (Settings(models=-1), "models: found -1"),
@@ -77,7 +77,7 @@ def test_panels_bring_their_own_numbers():
 
 @pytest.mark.slow
 def test_medical_is_near_the_paper(data_folder, tmp_path):
-    """The same figures on one core and on two, and from the cache; near the paper's, and in the order that it found."""
+    """One core, two cores and the cache give the same results, near the paper's."""
     settings = Settings(repeats=1, models=5, folds=5)
     first = reproduce(["medical"], settings, tmp_path / "a", jobs=1)
     assert first == reproduce(["medical"], settings, tmp_path / "a", jobs=1)

@@ -295,7 +295,8 @@ def _compare_held_out(predictions: mlc.Predictions, families: str | None) -> obj
 
 def _describe(comparison: object) -> tuple[dict[str, object], str]:
     """Return a comparison as a dict and as text."""
-    results: dict[str, object] = library.plain(comparison)
+    results = library.plain(comparison)
+    assert isinstance(results, dict)
     return results, str(comparison)
 
 

@@ -21,15 +21,15 @@ and unsupervised models. Xie, Kong, Gao, Fan, Yu: Multilabel Consensus Classific
 """
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
 from ..execution.statistics import Axes, get_present
 from ..linalg.block_sums import product, ratio, row_sums
 from ..linalg.clusters import find_connected, sum_pairs
-from ..linalg.sparse_scores import to_scores
-from ..predictions import FloatArray
+from ..linalg.sparse_scores import SparseScores, to_scores
+from ..predictions import FloatArray, IntArray
 from ..predictions.blocks import DenseValues, PairValues, PredictionBlock
 from ..predictions.validation import Weights, positive
 from .base import BaseCombiner, PredictionsLike
@@ -182,7 +182,7 @@ class BGCM(BaseCombiner):
         )
 
     def _solve_named_labels(
-        self, statistics: BGCMStatistics, named: Any
+        self, statistics: BGCMStatistics, named: IntArray
     ) -> BGCMSolution:
         """Solve for the labels that some model named; no walk reaches other labels."""
         n_labels, n_models, _ = statistics.scores.shape
@@ -225,7 +225,9 @@ class BGCM(BaseCombiner):
         return systems, _compute_prior(walk, n_models)
 
     @staticmethod
-    def _apply(block: PredictionBlock, solution: BGCMSolution) -> Any:
+    def _apply(
+        block: PredictionBlock, solution: BGCMSolution
+    ) -> FloatArray | SparseScores:
         """Average the probabilities of "yes" at the nodes that the models chose."""
         # a * yes + (s - a) * no
         total = block.sum_predictions(solution.yes, solution.no)
@@ -246,8 +248,10 @@ class BGCM(BaseCombiner):
         is_member = block.membership_matrix()[:1].toarray()[0]
         n_edges = is_present[:, label].sum() + is_member.sum()
         if n_edges == 0:
-            prior = float(solution.prior[label])
-            return Contributions(prior, np.zeros_like(scores))
+            return Contributions(
+                baseline=float(solution.prior[label]),
+                predictions=np.zeros_like(scores),
+            )
 
         yes = scores[:, label]
         no = is_present[:, label] - yes
@@ -256,7 +260,9 @@ class BGCM(BaseCombiner):
         if block.n_clusters > 0:
             clusters = is_member * np.asarray(solution.clusters)[:, label] / n_edges
         return Contributions(
-            0.0, of_label(shares / n_edges, label, scores.shape), clusters=clusters
+            baseline=0.0,
+            predictions=of_label(shares / n_edges, label, scores.shape),
+            clusters=clusters,
         )
 
 

@@ -30,14 +30,14 @@ the EM algorithm. doi:10.2307/2346806
 """
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import numpy as np
 from scipy import sparse, special
 
 from ..execution.statistics import Axes
 from ..linalg.block_sums import ratio
-from ..linalg.sparse_scores import to_scores
+from ..linalg.sparse_scores import SparseScores, to_scores
 from ..predictions import BoolArray, FloatArray, IntArray, Matrix
 from ..predictions.blocks import PredictionBlock, VotePatterns
 from ..predictions.validation import Weights, positive, whole
@@ -236,7 +236,9 @@ class DawidSkene(BaseCombiner):
         return solution
 
     @staticmethod
-    def _apply(block: PredictionBlock, solution: DawidSkeneSolution) -> Any:
+    def _apply(
+        block: PredictionBlock, solution: DawidSkeneSolution
+    ) -> FloatArray | SparseScores:
         """Add the log-odds of the votes; E step."""
         log_odds = _compute_log_odds(solution)
         evidence = block.binarize().sum_predictions(log_odds.yes, log_odds.no)
@@ -251,9 +253,10 @@ class DawidSkene(BaseCombiner):
         scores, is_present = block.binarize().get_instance(0)
         is_yes = scores[:, label] >= 0.5
         odds = np.where(is_yes, log_odds.yes[:, label], log_odds.no[:, label])
+        vote_odds = is_present[:, label] * odds
         return Contributions(
-            float(log_odds.prior[label]),
-            of_label(is_present[:, label] * odds, label, solution.if_true.shape),
+            baseline=float(log_odds.prior[label]),
+            predictions=of_label(vote_odds, label, solution.if_true.shape),
             scale="log-odds",
         )
 

@@ -10,12 +10,12 @@ Xie, Kong, Gao, Fan, Yu: Multilabel Consensus Classification.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
 from ..execution.statistics import Axes
-from ..linalg.sparse_scores import to_scores
+from ..linalg.sparse_scores import SparseScores, to_scores
 from ..predictions import FloatArray
 from ..predictions.blocks import PredictionBlock
 from ..predictions.validation import Weights
@@ -83,7 +83,9 @@ class MajorityVote(BaseCombiner):
         return MajorityVoteSolution(prior=np.clip(prior, 0, 1))
 
     @staticmethod
-    def _apply(block: PredictionBlock, solution: MajorityVoteSolution) -> Any:
+    def _apply(
+        block: PredictionBlock, solution: MajorityVoteSolution
+    ) -> FloatArray | SparseScores:
         """Return the mean scores; Eq. averaging."""
         mean = block.compute_mean_scores(solution.prior)
         if block.info.weights is not None:
@@ -99,10 +101,15 @@ class MajorityVote(BaseCombiner):
         scores, is_present = block.get_instance(0)
         count = is_present[:, label].sum()
         if count == 0:
-            return Contributions(float(solution.prior[label]), np.zeros(scores.shape))
+            return Contributions(
+                baseline=float(solution.prior[label]),
+                predictions=np.zeros(scores.shape),
+            )
 
         shares = scores[:, label] / count
-        return Contributions(0.0, of_label(shares, label, scores.shape))
+        return Contributions(
+            baseline=0.0, predictions=of_label(shares, label, scores.shape)
+        )
 
 
 def majority_vote(predictions: PredictionsLike, weights: Weights = None) -> FloatArray:

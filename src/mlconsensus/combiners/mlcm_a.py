@@ -56,7 +56,7 @@ Xie, Kong, Gao, Fan, Yu: Multilabel Consensus Classification.
 """
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import numpy as np
 from scipy import linalg
@@ -76,6 +76,7 @@ from ..linalg.label_map import (
     get_map_column,
     shrink_labels,
 )
+from ..linalg.sparse_scores import SparseScores
 from ..predictions import BoolArray, FloatArray
 from ..predictions.blocks import PredictionBlock
 from ..predictions.validation import Weights, whole
@@ -253,7 +254,9 @@ class MLCMa(BaseCombiner):
         return _iterate_shrinkage(signal, whole(self.n_iter, "n_iter", 0))
 
     @staticmethod
-    def _apply(block: PredictionBlock, solution: MLCMaSolution) -> Any:
+    def _apply(
+        block: PredictionBlock, solution: MLCMaSolution
+    ) -> FloatArray | SparseScores:
         """Map the mean scores to consensus scores; Eq. averaging_omega."""
         mean = block.compute_mean_scores(solution.prior)
         return apply_label_map(mean, solution.label_map)
@@ -270,7 +273,10 @@ class MLCMa(BaseCombiner):
         factors = get_map_column(solution.label_map, label, block.n_labels)
         counts = is_present.sum(axis=0)
         baseline = (solution.prior * factors)[counts == 0].sum()
-        return Contributions(float(baseline), ratio(scores, counts, 0.0) * factors)
+        return Contributions(
+            baseline=float(baseline),
+            predictions=ratio(scores, counts, 0.0) * factors,
+        )
 
 
 def mlcm_a(

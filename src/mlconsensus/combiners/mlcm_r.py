@@ -48,13 +48,14 @@ Xie, Kong, Gao, Fan, Yu: Multilabel Consensus Classification.
 """
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ..errors import InputError
 from ..execution.statistics import Axes, get_present
-from ..linalg.block_sums import join_columns, product, ratio, row_sums, scaled
+from ..linalg.block_sums import join_columns, product, ratio, row_sums, scale_rows
 from ..linalg.clusters import find_connected
 from ..linalg.gram import Gram, as_gram, compute_walk
 from ..linalg.random_walk import (
@@ -63,6 +64,7 @@ from ..linalg.random_walk import (
     mix_distributions,
     solve_random_walk,
 )
+from ..linalg.sparse_scores import SparseScores
 from ..predictions import BoolArray, FloatArray
 from ..predictions.blocks import PredictionBlock
 from ..predictions.validation import Weights, fraction, positive
@@ -160,11 +162,11 @@ class MLCMr(BaseCombiner):
         degrees = row_sums(connection_matrix) + row_sums(membership)
         inverse_degrees = _invert_degrees(degrees, np.float64)
 
-        rows = scaled(connection_matrix, np.sqrt(inverse_degrees))
+        rows = scale_rows(connection_matrix, np.sqrt(inverse_degrees))
         statistics = MLCMrStatistics(walk=compute_walk(rows, block))
 
         if block.n_clusters > 0:
-            weighted_membership = scaled(membership, inverse_degrees).T
+            weighted_membership = scale_rows(membership, inverse_degrees).T
             statistics = replace(
                 statistics,
                 to_clusters=product(weighted_membership, connection_matrix).T,
@@ -257,7 +259,9 @@ class MLCMr(BaseCombiner):
         return np.where(anchors > 1e-300, anchors, 1.0)
 
     @staticmethod
-    def _apply(block: PredictionBlock, solution: MLCMrSolution) -> Any:
+    def _apply(
+        block: PredictionBlock, solution: MLCMrSolution
+    ) -> FloatArray | SparseScores:
         """Mix the distributions of the connected group nodes; Eq. cm_closed_sol_u."""
         dtype = solution.prior.dtype
         edges = block.connection_matrix(dtype)
@@ -268,8 +272,8 @@ class MLCMr(BaseCombiner):
             clusters = np.asarray(solution.clusters)
             distributions = np.concatenate([distributions, clusters])
 
-        inverse_degrees = _invert_degrees(row_sums(edges), dtype.type)
-        edges = scaled(edges, inverse_degrees)
+        inverse_degrees = _invert_degrees(row_sums(edges), dtype)
+        edges = scale_rows(edges, inverse_degrees)
         return mix_distributions(edges, distributions, solution.prior)
 
     @staticmethod
@@ -281,7 +285,10 @@ class MLCMr(BaseCombiner):
         is_member = block.membership_matrix()[:1].toarray()[0]
         degree = scores.sum() + is_member.sum()
         if degree <= _SMALLEST_DEGREE:
-            return Contributions(float(solution.prior[label]), np.zeros_like(scores))
+            return Contributions(
+                baseline=float(solution.prior[label]),
+                predictions=np.zeros_like(scores),
+            )
 
         clusters = None
         if block.n_clusters > 0:
@@ -289,7 +296,7 @@ class MLCMr(BaseCombiner):
 
         probabilities = get_distribution_column(solution.groups, label, scores.size)
         shares = scores * probabilities.reshape(scores.shape) / degree
-        return Contributions(0.0, shares, clusters=clusters)
+        return Contributions(baseline=0.0, predictions=shares, clusters=clusters)
 
 
 def mlcm_r(
@@ -363,7 +370,8 @@ def _convert_restart(restart: float) -> float:
     return probability / (1 - probability)
 
 
-def _invert_degrees(degrees: FloatArray, dtype: Any) -> FloatArray:
+def _invert_degrees(degrees: FloatArray, dtype: DTypeLike) -> FloatArray:
     """Return 1 / degree, or 0 for an instance without edges."""
     is_connected = degrees > _SMALLEST_DEGREE
-    return ratio(np.ones(len(degrees)), np.where(is_connected, degrees, 0), dtype(0))
+    zero = np.zeros((), dtype=dtype)
+    return ratio(np.ones(len(degrees)), np.where(is_connected, degrees, 0), zero)

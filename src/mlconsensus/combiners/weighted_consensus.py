@@ -236,7 +236,7 @@ class WeightedConsensus(BaseCombiner):
         self, block: PredictionBlock
     ) -> WeightedConsensusStatistics:
         """Return the sums of the third pass."""
-        state: Families = self.state_
+        state: Families = get_present(self.state_)
         families = block.merge_models(state.shares)
         weight, information = _weigh(state.reliability[:, np.newaxis], state.deviation)
         estimate = _sum_centered(families, weight, state.mean)
@@ -262,7 +262,7 @@ class WeightedConsensus(BaseCombiner):
         self, statistics: WeightedConsensusStatistics
     ) -> WeightedConsensusSolution:
         """Return the weights of families and the map of labels."""
-        families: Families = self.state_
+        families: Families = get_present(self.state_)
         n_informed = np.maximum(statistics.n_informed, 1)
         variance = statistics.squared_estimates / n_informed
         covariance = None
@@ -799,7 +799,8 @@ def _explain_score(
     if solution.label_map is not None:
         column = get_map_column(solution.label_map, label, n_labels)
     if not isinstance(solution.label_map, np.ndarray):
-        return Contributions(0.0, vote_part * np.sign(share) * scores * column)
+        terms = vote_part * np.sign(share) * scores * column
+        return Contributions(baseline=0.0, predictions=terms)
 
     # The filtered estimate.
     centered = family_score - part * solution.mean[family]
@@ -814,7 +815,9 @@ def _explain_score(
     # The vote: an inverted member votes 1 - y.
     vote = np.where(share < 0, 1 - scores, scores)[:, label] - prior
     terms[:, label] += vote_share * vote_part[:, label] * vote
-    contributions = Contributions(prior, terms, remainder)
+    contributions = Contributions(
+        baseline=prior, predictions=terms, remainder=remainder
+    )
     if solution.correction is None:
         return contributions
     return _explain_correction(
@@ -833,7 +836,7 @@ def _explain_correction(
 
     The curve is nonlinear: it changes all contributions by the same factor.
     """
-    statements = contributions.statements
+    statements = contributions.predictions
     moved = float(statements.sum()) + contributions.remainder
     score = contributions.baseline + moved
     row = np.zeros((2, scores.shape[1]))
@@ -849,8 +852,8 @@ def _explain_correction(
     difference = scores[:, label] - presence[:, label] * np.clip(score, 0, 1)
     statements[:, label] += correction.model_weights * difference
     return Contributions(
-        float(baseline),
-        statements,
-        contributions.remainder * factor,
+        baseline=float(baseline),
+        predictions=statements,
+        remainder=contributions.remainder * factor,
         scale="log-odds",
     )

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InputError
-from ..linalg.block_sums import mean, row_sums, votes
-from ..linalg.sparse_scores import SparseScores, many_means
+from ..linalg.block_sums import row_sums
+from ..linalg.matrix_types import RowSlice
+from ..linalg.sparse_scores import SparseScores, to_scores
 from ..metrics._rank_counts import map_row_blocks
 from ..predictions import (
     Array,
@@ -332,10 +333,11 @@ def vote_shares(predictions: object) -> Iterator[Matrix]:
 
 def _compute_vote_shares(block: Predictions) -> Matrix:
     """Compute the mean prediction of a block, 0 for pairs without a prediction."""
-    default = np.zeros(block.shape[2])
-    if block.many:
-        return many_means(block, default).above
-    return mean(votes(block), default)
+    scores = to_scores(block.to_block().compute_mean_scores(0.0))
+    if isinstance(scores, SparseScores):
+        # No pair without predictions has a score
+        return scores.above
+    return scores
 
 
 def _check_scores(scores: Scores) -> Matrix:
@@ -361,7 +363,7 @@ def _select_top(scores: FloatArray, counts: IntArray) -> BoolArray:
     selected = np.empty(scores.shape, dtype=np.bool_)
     counts = np.clip(counts, 0, l)
 
-    def select_rows(rows: slice) -> None:
+    def select_rows(rows: RowSlice) -> None:
         # Sorting whole rows is vectorized, and cheaper than a partition of each row
         negative = np.negative(scores[rows], order="C")
         count = counts[rows, None]

@@ -39,9 +39,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InputError
-from ..linalg.block_sums import BoolArray, FloatArray, ratio
+from ..linalg.block_sums import ratio
 from ..metrics.ground_truth import check_partial_truth_and_scores
-from ..predictions import IntArray
+from ..predictions import BoolArray, FloatArray, IntArray
 from ..text import plural
 
 _N_THRESHOLDS = 300  # thresholds that are tested

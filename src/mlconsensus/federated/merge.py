@@ -227,7 +227,8 @@ def _warn_about_missing_names(axis: str, count: Counter[str], n_combiners: int) 
         text += f" and {len(missing) - _MAX_NAMES:,} more"
 
     warnings.warn(
-        f"{axis} that not all have: {text}; the others said nothing of them",
+        f"{axis} that some files do not have: {text}; their predictions count as "
+        "missing",
         InputWarning,
         stacklevel=3,
     )

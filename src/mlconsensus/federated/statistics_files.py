@@ -110,8 +110,8 @@ def read_state(path: AnyPath) -> tuple[Header, Arrays]:
         raise InputError(
             where=where,
             found=f"version {version!r} of the format",
-            expected=f"{VERSION}: read it with a newer mlconsensus, or write it anew "
-            "with this one",
+            expected=f"{VERSION}: read it with a newer mlconsensus, or write it "
+            "again with this one",
         )
 
     arrays = _parse_arrays(data, where)

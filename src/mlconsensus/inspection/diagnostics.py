@@ -6,8 +6,8 @@ import numpy as np
 
 from ..combiners.base import BaseCombiner
 from ..linalg.annotations import make_annotations
-from ..linalg.block_sums import FloatArray, ratio
-from ..predictions import BasePredictions, Predictions
+from ..linalg.block_sums import ratio
+from ..predictions import BasePredictions, FloatArray, Predictions
 from ..predictions.sampling import subsample_for_diagnostics
 from .effective_models import EffectiveModels, estimate_effective_models
 from .model_quality import FlaggedModel, flag_models

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from ..linalg.block_sums import FloatArray, ratio
+from ..linalg.block_sums import ratio
+from ..predictions import FloatArray
 from .pairwise import GROUPS
 
 # An interval from 1 to more than this share of the models is not informative.

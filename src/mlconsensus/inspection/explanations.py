@@ -397,7 +397,7 @@ def explain(
         scale=contributions.scale,
         baseline=contributions.baseline,
         remainder=contributions.remainder,
-        contributions=contributions.statements,
+        contributions=contributions.predictions,
         said=scores,
         models=panel.models,
         labels=panel.labels,

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..linalg.annotations import Annotations
-from ..linalg.block_sums import FloatArray, ratio
-from ..predictions import Array, IntArray
+from ..linalg.block_sums import ratio
+from ..predictions import Array, FloatArray, IntArray
 
 GROUPS = 10  # groups of instances, for the jackknife
 FEW = 10  # with fewer shared instances, the agreement of two models is mostly chance

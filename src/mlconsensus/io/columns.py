@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn, overload
+from typing import NoReturn, overload
 
 import numpy as np
 import polars as pl
@@ -506,7 +506,9 @@ def is_outside(values: Array, value_range: ValueRange = UNIT_RANGE) -> BoolArray
 def is_outside(
     values: pl.Series, value_range: ValueRange = UNIT_RANGE
 ) -> pl.Series: ...
-def is_outside(values: Any, value_range: ValueRange = UNIT_RANGE) -> Any:
+def is_outside(
+    values: float | Array | pl.Series, value_range: ValueRange = UNIT_RANGE
+) -> bool | BoolArray | pl.Series:
     """Return whether numbers are outside the range of scores; NaN is not.
 
     Parameters

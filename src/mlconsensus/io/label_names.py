@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import numpy as np
 from scipy import sparse
@@ -17,8 +17,6 @@ from .encoding import decode_text
 from .files import AnyPath, display, read_bytes, reader_errors
 from .formats.clusterings import read_pairs
 from .options import DEFAULT_OPTIONS, ReadOptions
-
-_NAME_KEYWORDS = ("columns", "aliases", "vocabulary")  # of `ReadKeywords`
 
 
 class ReadKeywords(TypedDict, total=False):
@@ -66,12 +64,18 @@ def make_read_options(
     ...     options.resolve_label("LAW")
     'Law'
     """
-    flags: dict[str, Any] = {}
-    for name, value in keywords.items():
-        if value is not None and name not in _NAME_KEYWORDS:
-            flags[name] = value
+    # Python checks neither the names nor the types of a typed dict.
+    for name in keywords:
+        if name not in ReadKeywords.__annotations__:
+            raise TypeError(f"{name!r} is not an option for reading files")
 
-    options = ReadOptions(**flags, is_truth=is_truth)
+    options = ReadOptions(
+        strict=bool(keywords.get("strict")),
+        skip_bad=bool(keywords.get("skip_bad")),
+        ignore_case=bool(keywords.get("ignore_case")),
+        partial=bool(keywords.get("partial")),
+        is_truth=is_truth,
+    )
     columns = keywords.get("columns")
     if columns is None:
         columns = {}

@@ -1,88 +1,119 @@
-"""What was said, written down sheet by sheet: one for each rater and instance that it spoke about.
+"""Predictions as rows: one row for each model and each instance that it predicted.
 
-The cost of everything here is in proportion to what was said: a thousand raters of
-which five see each instance cost as much as five that see them all.
+The number of rows is the number of predictions made: a thousand models of which five
+saw each instance cost as much as five models that saw all instances.
 """
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
 from ..predictions import Array, BoolArray, FloatArray, IntArray, Predictions
 from .block_sums import ratio
-
-# Above this share of cells that were spoken about, a dense matrix of all cells is
-# faster than a sparse one.
-_DENSE = 0.2
+from .matrix_types import CSCArray
 
 
-class Annotations(NamedTuple):
-    """Sheets in the order of the raters; `r` counts them."""
+@dataclass(frozen=True, kw_only=True)
+class Annotations:
+    """Rows of predictions, in the order of the models; `r` is their number."""
 
-    rater: IntArray  # (r,)
-    instance: IntArray  # (r,)
-    scores: Array  # (r, l), silence as 0
-    spoke: BoolArray  # (r, l)
-    shape: tuple[int, int, int]  # of the panel: m, n, l
+    rater: IntArray  # (r,) position of the model
+    instance: IntArray  # (r,) position of the instance
+    scores: Array  # (r, l), 0 for missing predictions
+    spoke: BoolArray  # (r, l) whether there is a prediction
+    shape: tuple[int, int, int]  # of the predictions: m, n, l
 
     @property
     def mean(self) -> FloatArray:
-        """What each rater said of each label on average (m, l), 0 where it said nothing."""
+        """Mean score of each model and label (m, l), 0 without predictions."""
         return ratio(self.of_raters(self.scores), self.of_raters(self.spoke), 0.0)
 
     def of_instances(self, values: Array) -> FloatArray:
-        """Add up values of the sheets (r, l) to those of the instances (n, l)."""
+        """Sum values of the rows (r, l) for each instance, (n, l)."""
         return np.asarray(adding(self.instance, self.shape[1]) @ values)
 
     def of_raters(self, values: Array) -> FloatArray:
-        """Add up values of the sheets (r, l) to those of the raters (m, l)."""
+        """Sum values of the rows (r, l) for each model, (m, l)."""
         return np.asarray(adding(self.rater, self.shape[0]) @ values)
 
 
-def make_annotations(block: Predictions) -> Annotations:
-    """Write down who spoke about which instance, and what.
+def make_annotations(predictions: Predictions) -> Annotations:
+    """Return predictions as rows.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        The predictions of all models.
+
+    Returns
+    -------
+    Annotations
 
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> found = make_annotations(mlc.Predictions([[[1, 0], [np.nan, np.nan]], [[0, 1], [1, np.nan]]]))
-    >>> found.rater.tolist(), found.instance.tolist(), found.spoke.tolist()
-    ([0, 1, 1], [0, 0, 1], [[True, True], [True, True], [True, False]])
+    >>> scores = [[[1, 0], [np.nan, np.nan]], [[0, 1], [1, np.nan]]]
+    >>> annotations = make_annotations(mlc.Predictions(scores))
+    >>> annotations.rater.tolist(), annotations.instance.tolist()
+    ([0, 1, 1], [0, 0, 1])
+    >>> annotations.spoke.tolist()
+    [[True, True], [True, True], [True, False]]
     """
-    instance = []
-    scores = []
-    spoke = []
-    for seen, (values, said) in zip(block.seen(), block.brought(), strict=True):
-        if sparse.issparse(values):
-            values = values.toarray()
-        if said is None:
-            said = np.ones(values.shape, dtype=np.bool_)
+    model_rows = []
+    instance_rows = []
+    score_rows = []
+    presence_rows = []
+    seen_instances = predictions.seen()
+    seen_scores = predictions.brought()
+    models = zip(seen_instances, seen_scores, strict=True)
+    for model, (instances, (scores, is_present)) in enumerate(models):
+        if sparse.issparse(scores):
+            scores = scores.toarray()
+        if is_present is None:
+            is_present = np.ones(scores.shape, dtype=np.bool_)
 
-        some = said.any(axis=1)
-        every = bool(some.all())
-        instance.append(seen if every else seen[some])
-        scores.append(values if every else values[some])
-        spoke.append(said if every else said[some])
+        # Rows without any prediction are dropped
+        has_prediction = is_present.any(axis=1)
+        if not has_prediction.all():
+            instances = instances[has_prediction]
+            scores = scores[has_prediction]
+            is_present = is_present[has_prediction]
 
-    rater = np.repeat(np.arange(len(instance)), [len(own) for own in instance])
+        model_rows.append(np.full(len(instances), model))
+        instance_rows.append(instances)
+        score_rows.append(scores)
+        presence_rows.append(is_present)
+
     return Annotations(
-        rater,
-        np.concatenate(instance),
-        np.concatenate(scores),
-        np.concatenate(spoke),
-        block.shape,
+        rater=np.concatenate(model_rows),
+        instance=np.concatenate(instance_rows),
+        scores=np.concatenate(score_rows),
+        spoke=np.concatenate(presence_rows),
+        shape=predictions.shape,
     )
 
 
-def adding(to: IntArray, size: int) -> Any:
-    """Make a sparse matrix (size, rows) that adds up rows of another: row `k` to its row ``to[k]``.
+def adding(group: IntArray, n_groups: int) -> CSCArray:
+    """Return a sparse matrix that sums the rows of each group.
+
+    Parameters
+    ----------
+    group : ndarray of shape (r,)
+        Group of each row.
+    n_groups : int
+        Number of groups.
+
+    Returns
+    -------
+    csc_array of shape (n_groups, r)
 
     Examples
     --------
-    >>> (adding(np.array([1, 0, 1]), 2) @ np.array([[1.0], [5.0], [2.0]])).tolist()
+    >>> sums = adding(np.array([1, 0, 1]), 2)
+    >>> (sums @ np.array([[1.0], [5.0], [2.0]])).tolist()
     [[5.0], [3.0]]
     """
-    return sparse.csc_array(
-        (np.ones(len(to)), to, np.arange(len(to) + 1)), shape=(size, len(to))
-    )
+    n_rows = len(group)
+    content = (np.ones(n_rows), group, np.arange(n_rows + 1))
+    return sparse.csc_array(content, shape=(n_groups, n_rows))

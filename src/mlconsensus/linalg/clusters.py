@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from .block_sums import BoolArray, FloatArray, scaled
+from ..predictions import BoolArray, FloatArray
+from .block_sums import scale_rows
 from .matrix_types import CSRArray
 
 
@@ -29,7 +30,7 @@ def sum_pairs(membership: CSRArray, weights: FloatArray) -> FloatArray:
     n_clusters = membership.shape[1]
     sums = np.zeros((weights.shape[1], n_clusters, n_clusters))
     for label, label_weights in enumerate(weights.T):
-        sums[label] = (scaled(membership, label_weights).T @ membership).toarray()
+        sums[label] = (scale_rows(membership, label_weights).T @ membership).toarray()
     return sums
 
 

@@ -18,9 +18,9 @@ from numpy.typing import DTypeLike
 from scipy import sparse
 
 from ..execution.threads import get_limits
-from ..predictions import Array
+from ..predictions import Array, FloatArray
 from ..predictions.blocks import NamedValues, PairValues, PredictionBlock
-from .block_sums import FloatArray, dense, gram
+from .block_sums import dense, gram
 from .matrix_types import CSRArray, DenseOrCSR
 
 # Matrices of this size that are in memory at once: the product, what is added to it,

@@ -24,13 +24,13 @@ from scipy import sparse
 
 from ..execution.threads import check_interrupted
 from ..predictions import MAX_DENSE_LABELS, Array, BoolArray, FloatArray, IntArray
-from .matrix_types import CSRArray, Entries
+from .matrix_types import CSRArray, Entries, RowSlice
 from .sparse_scores import KEPT, in_pieces
 
 # Up to this number of labels, all are in the head, and the map is exact.
 MAX_EXACT_LABELS = MAX_DENSE_LABELS
 # Size of the head if there are more. With 2,048, the best labels hardly changed
-# (docs/decisions/0043).
+# (docs/decisions/large-label-spaces.md).
 HEAD_SIZE = 1024
 # Size of the table that marks the pairs of a row and a label.
 _TABLE_SIZE = 2**20
@@ -138,7 +138,7 @@ class HeadTailMap:
         self,
         rows: CSRArray,
         default: FloatArray,
-        finish: Callable[[CSRArray, slice], CSRArray],
+        finish: Callable[[CSRArray, RowSlice], CSRArray],
     ) -> CSRArray:
         """Multiply rows by the map, in pieces.
 
@@ -241,7 +241,7 @@ class HeadTailMap:
 
 
 def _scale(
-    values: Array, factors: FloatArray | None, positions: Array | slice | np.intp
+    values: Array, factors: FloatArray | None, positions: Array | RowSlice | np.intp
 ) -> Array:
     """Multiply values by the factors at some positions, if there are factors."""
     if factors is None:

@@ -43,7 +43,7 @@ from scipy import linalg, sparse
 from ..execution.threads import check_interrupted, map_on_threads
 from ..predictions import Array, FloatArray, IntArray
 from .head_tail_map import HeadTailMap
-from .matrix_types import CSRArray, Entries
+from .matrix_types import CSRArray, Entries, RowSlice
 from .sparse_scores import in_pieces, kth_best
 
 # Labels of the tail that one of them adds to directly, and by way of the head.
@@ -58,14 +58,14 @@ _ROUNDING_ERROR = 1e-9
 _PIECE_SIZE = 2**22
 
 
-def choose_dtype(n_head: int, n_labels: int) -> type[np.floating]:
+def choose_dtype(n_head: int, n_labels: int) -> DTypeLike:
     """Return the data type of a map.
 
     With a tail, rounding to float32 matters less than the first order does.
 
     Examples
     --------
-    >>> choose_dtype(2, 2).__name__, choose_dtype(2, 3).__name__
+    >>> np.dtype(choose_dtype(2, 2)).name, np.dtype(choose_dtype(2, 3)).name
     ('float64', 'float32')
     """
     if n_labels > n_head:
@@ -75,7 +75,7 @@ def choose_dtype(n_head: int, n_labels: int) -> type[np.floating]:
 
 def iterate_head_products(
     rows: CSRArray, order: IntArray, n_head: int
-) -> Iterator[tuple[slice, FloatArray]]:
+) -> Iterator[tuple[RowSlice, FloatArray]]:
     """Yield rows of the Gram matrix that belong to the head, some at a time.
 
     Parameters
@@ -104,7 +104,7 @@ def iterate_head_products(
     transposed = ordered[:, :n_head].T.tocsr()
     size = max(1, _PIECE_SIZE // len(order))
 
-    def multiply(start: int) -> tuple[slice, FloatArray]:
+    def multiply(start: int) -> tuple[RowSlice, FloatArray]:
         labels = slice(start, min(n_head, start + size))
         products = (transposed[labels] @ ordered).toarray()
         return labels, check_interrupted(products)
@@ -114,7 +114,7 @@ def iterate_head_products(
 
 def iterate_tail_products(
     order: IntArray, n_head: int, *matrices: CSRArray
-) -> Iterator[tuple[slice, tuple[CSRArray, ...]]]:
+) -> Iterator[tuple[RowSlice, tuple[CSRArray, ...]]]:
     """Yield rows of Gram matrices between labels of the tail, some at a time.
 
     Parameters
@@ -149,7 +149,7 @@ def iterate_tail_products(
         tails[0].indices, np.repeat(n_entries, n_entries), len(order) - n_head
     )
 
-    def multiply(labels: slice) -> tuple[slice, tuple[CSRArray, ...]]:
+    def multiply(labels: RowSlice) -> tuple[RowSlice, tuple[CSRArray, ...]]:
         products = []
         for across, tail in zip(transposed, tails, strict=True):
             products.append(check_interrupted((across[labels] @ tail).tocsr()))
@@ -168,12 +168,12 @@ class _Blocks:
     dtype: DTypeLike  # of the map
     damping: float = 1.0  # factor of X, below 1 only if the first order is too large
 
-    def make_pieces(self) -> list[slice]:
+    def make_pieces(self) -> list[RowSlice]:
         """Return slices of the tail, each of which takes about the same time."""
         n_head, n_tail = self.cross.shape
         return in_pieces(np.full(n_tail, n_head))
 
-    def compute_spread(self, rows: slice | IntArray) -> Array:
+    def compute_spread(self, rows: RowSlice | IntArray) -> Array:
         """Return rows of X ≈ D⁻¹ B, shape (k, h)."""
         weights = self.damping * self.inverse_diagonal[rows, np.newaxis]
         return (weights * self.cross.T[rows]).astype(self.dtype)
@@ -183,7 +183,7 @@ def shrink_head_and_tail(
     labels: IntArray,
     head: FloatArray,
     diagonal: FloatArray,
-    tail: Iterable[tuple[slice, CSRArray]],
+    tail: Iterable[tuple[RowSlice, CSRArray]],
 ) -> HeadTailMap:
     """Return K (I + K)^-1 for a matrix K of c labels, the first h of them the head.
 
@@ -331,7 +331,7 @@ class _DirectTail:
 
 
 def _compute_direct_tail(
-    inverse_diagonal: FloatArray, tail: Iterable[tuple[slice, CSRArray]]
+    inverse_diagonal: FloatArray, tail: Iterable[tuple[RowSlice, CSRArray]]
 ) -> _DirectTail:
     """Return I - D⁻¹ + D⁻¹ (E - diag E) D⁻¹, from pieces of the rows of E."""
     positions = np.arange(len(inverse_diagonal))

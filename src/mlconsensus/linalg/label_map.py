@@ -21,8 +21,8 @@ from .head_tail_shrinkage import (
     iterate_tail_products,
     shrink_head_and_tail,
 )
-from .matrix_types import CSRArray
-from .sparse_scores import SparseScores, best
+from .matrix_types import CSRArray, RowSlice
+from .sparse_scores import SparseScores, select_best
 
 # A linear map of labels: a matrix (l, l), or exact for frequent labels only.
 LabelMap = FloatArray | HeadTailMap
@@ -118,8 +118,8 @@ def apply_label_map(
 
     default = np.zeros(values.shape[1])
 
-    def keep_best(scores: CSRArray, rows: slice) -> CSRArray:
-        return best(scores, default)
+    def keep_best(scores: CSRArray, rows: RowSlice) -> CSRArray:
+        return select_best(scores, default)
 
     rows = values.to_matrix()[:, label_map.labels]
     scores = label_map.multiply_rows(rows, default, keep_best)
@@ -162,7 +162,7 @@ def _fill_unseen_instances(
     # All of them have the same scores.
     prior = np.asarray(values.other[pairs.group[unseen[0]]], dtype=np.float64)
     prior_scores = sparse.csr_array(label_map.multiply_row(prior)[np.newaxis])
-    prior_scores = best(prior_scores, np.zeros(values.shape[1]))
+    prior_scores = select_best(prior_scores, np.zeros(values.shape[1]))
 
     # Append the row once, and take it for each of these instances.
     n_instances = len(pairs.group)

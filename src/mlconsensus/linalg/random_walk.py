@@ -63,12 +63,12 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from ..errors import InputError
 from ..execution.threads import check_interrupted, get_limits, map_on_threads
-from ..predictions import Array, IntArray
-from .block_sums import FloatArray, product, row_sums, scaled
+from ..predictions import Array, FloatArray, IntArray
+from .block_sums import product, row_sums, scale_rows
 from .gram import Gram
 from .head_tail_map import HeadTailMap, order_by_frequency
-from .matrix_types import CSRArray, DenseOrCSR
-from .sparse_scores import SparseScores, best, in_pieces
+from .matrix_types import CSRArray, DenseOrCSR, RowSlice
+from .sparse_scores import SparseScores, in_pieces, select_best
 
 # Largest error of a solution by conjugate gradients. Its entries are in [0, 1].
 _ERROR = 1e-11
@@ -135,7 +135,7 @@ def _solve_by_woodbury(
     rows: DenseOrCSR, diagonal: FloatArray, right_side: FloatArray
 ) -> FloatArray:
     """Solve a system with one equation per row instead of one per node."""
-    weighted = scaled(_transpose(rows), 1 / diagonal)  # E⁻¹ Rᵀ
+    weighted = scale_rows(_transpose(rows), 1 / diagonal)  # E⁻¹ Rᵀ
     system = np.eye(rows.shape[0]) - product(rows, weighted)
     row_solution = _solve_by_cholesky(system, product(weighted.T, right_side))  # X
     return right_side / diagonal[:, np.newaxis] + product(weighted, row_solution)
@@ -327,11 +327,11 @@ def _mix_large(edges: CSRArray, groups: RandomWalkMap) -> SparseScores:
     tail_prior = np.zeros(len(groups.prior))
     tail_prior[tail_labels] = groups.prior[tail_labels]
 
-    def keep_best(scores: CSRArray, rows: slice) -> CSRArray:
+    def keep_best(scores: CSRArray, rows: RowSlice) -> CSRArray:
         row_remainder = np.repeat(remainder[rows], np.diff(scores.indptr))
         scores.data += row_remainder * tail_prior[scores.indices]
         scores.data -= groups.prior[scores.indices]
-        return best(scores, groups.prior)
+        return select_best(scores, groups.prior)
 
     scores = groups.label_map.multiply_rows(connected, tail_prior, keep_best)
     return SparseScores(scores, groups.prior)
@@ -541,7 +541,7 @@ def _walk_to_head(
     coefficients: list[float],
 ) -> Array:
     """Return p(P) σ B of the head's labels (k, h), by Horner's rule in float32."""
-    back = scaled(walk.transposed, 1 / walk.diagonal).astype(np.float32)  # E⁻¹ Rᵀ
+    back = scale_rows(walk.transposed, 1 / walk.diagonal).astype(np.float32)  # E⁻¹ Rᵀ
     rows = walk.rows.astype(np.float32)
     first_stops = first_stops.astype(np.float32)
     columns = np.empty((len(walk.nodes), order.n_head), dtype=np.float32)
@@ -590,8 +590,8 @@ def _walk_to_tail(
     pieces = [first_stops[:0]]
     for nodes in in_pieces(cost):
         second_stops = (transposed[nodes] @ first_stops).tocsr()
-        second_stops = scaled(second_stops, coefficients[1] / walk.diagonal[nodes])
-        piece = best(check_interrupted(second_stops), default)
+        second_stops = scale_rows(second_stops, coefficients[1] / walk.diagonal[nodes])
+        piece = select_best(check_interrupted(second_stops), default)
         pieces.append(piece)
 
         # A dropped entry is at most the smallest one that is kept.

@@ -15,6 +15,7 @@ from typing import Literal, Protocol, TypeVar
 import numpy as np
 
 from ..execution.memory import count_cores
+from ..linalg.matrix_types import RowSlice
 from ..linalg.sparse_scores import KEPT, SparseScores
 from ..predictions import Array, BoolArray, FloatArray, IntArray, Matrix
 
@@ -48,7 +49,7 @@ class TieGroups:
     n_labels: int
 
     def sum_by_instance(self, values: Array) -> FloatArray:
-        """Sum values (g,) of the groups over the groups of each instance, shape (n,)."""
+        """Sum values (g,) of the groups of each instance, shape (n,)."""
         sums = np.bincount(self.instance, values, len(self.n_relevant))
         return np.asarray(sums, dtype=np.float64)
 
@@ -73,7 +74,7 @@ class ReciprocalRanks:
 
 
 def map_row_blocks(
-    shape: tuple[int, ...], function: Callable[[slice], Result]
+    shape: tuple[int, ...], function: Callable[[RowSlice], Result]
 ) -> list[Result]:
     """Call a function with blocks of rows of a matrix, on all cores.
 
@@ -127,7 +128,7 @@ def average_over_instances(
     [0.25]
     """
 
-    def sum_metrics(rows: slice) -> list[float]:
+    def sum_metrics(rows: RowSlice) -> list[float]:
         groups = _find_groups(truth[rows], scores[rows])
         return [float(metric(groups).sum()) for metric in metrics]
 
@@ -324,7 +325,7 @@ def count_ordered_pairs(truth: Matrix, scores: Scores) -> OrderedPairs:
     n_per_core = -(-all_scores.size // count_cores())
     step = max(_SORTED_AT_ONCE, min(_SORTED_PER_VALUE * len(values), n_per_core))
 
-    def count_below_and_tied(block: slice) -> tuple[int, int]:
+    def count_below_and_tied(block: RowSlice) -> tuple[int, int]:
         ranked = np.sort(all_scores[block])
         below = np.searchsorted(ranked, values)
         is_tied = ranked[np.minimum(below, len(ranked) - 1)] == values
@@ -432,13 +433,13 @@ def _search_rows(
     return position
 
 
-def _split(size: int, step: int) -> list[slice]:
+def _split(size: int, step: int) -> list[RowSlice]:
     """Split a range into slices of `step`."""
     return [slice(start, min(start + step, size)) for start in range(0, size, step)]
 
 
 def _map_in_threads(
-    function: Callable[[slice], Result], slices: Sequence[slice]
+    function: Callable[[RowSlice], Result], slices: Sequence[RowSlice]
 ) -> list[Result]:
     """Call a function with each slice, on all cores."""
     # Threads are enough, because sorting releases the interpreter's lock.

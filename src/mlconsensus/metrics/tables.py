@@ -3,7 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -31,7 +31,7 @@ TITLES = {
 class _Record(Protocol):
     """A record whose keys in JSON differ from its fields."""
 
-    def to_dict(self) -> dict[str, Any]: ...
+    def to_dict(self) -> dict[str, object]: ...
 
 
 def title(metric: str) -> str:
@@ -142,7 +142,7 @@ def format_metrics_table(
     return table(heads, rows)
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> object:
     """Return a value that consists of JSON types only.
 
     Parameters

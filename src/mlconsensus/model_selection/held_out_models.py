@@ -29,12 +29,19 @@ from ..inspection.pairwise import (
     compute_product_scale,
 )
 from ..linalg.annotations import Annotations, make_annotations
-from ..linalg.block_sums import BoolArray, FloatArray, ratio, votes
+from ..linalg.block_sums import ratio
 from ..metrics import _rank_counts
 from ..metrics.intervals import Estimate
 from ..metrics.ranking import RANKING_METRICS
 from ..metrics.tables import TITLES
-from ..predictions import Gold, IntArray, Predictions, as_predictions
+from ..predictions import (
+    BoolArray,
+    FloatArray,
+    Gold,
+    IntArray,
+    Predictions,
+    as_predictions,
+)
 from ..predictions.families import FamiliesLike, number_families
 from ..predictions.sampling import select_frequent_labels, subsample_for_diagnostics
 from ..text import table
@@ -436,7 +443,7 @@ def _evaluate_fold(
     # The reference labels of the evaluated instances
     vote = majority_vote(remaining)
     evaluated = _select_instances(sample, _MAX_EVALUATED)
-    has_prediction = np.broadcast_to(votes(remaining).heard, vote.shape) > 0
+    has_prediction = remaining.to_block().count_predictions().to_array() > 0
     rows = _make_reference_rows(held_out, vote, sample.gold)
     reference = _make_reference(rows, evaluated, has_prediction)
 

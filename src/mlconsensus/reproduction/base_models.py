@@ -8,6 +8,8 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Self
 
@@ -81,14 +83,20 @@ def base_predictions(
 
     Parameters
     ----------
-    data, settings
-        What is predicted, and how.
-    folder
+    data : Dataset
+        Features and labels.
+    settings : Settings
+        Numbers of repeats, models and folds, and the learner.
+    folder : Path
         The cache.
-    jobs
-        How many processes; -1: one a core.
-    say
-        Is told of damaged files of the cache, which are made anew.
+    jobs : int, default=-1
+        Number of processes; -1 for one per core.
+    say : callable, default=no output
+        Called with a message for each damaged file of the cache.
+
+    Yields
+    ------
+    ndarray of shape (m, n, l) of bool
 
     Examples
     --------
@@ -109,19 +117,20 @@ def base_predictions(
     """
     from joblib import Parallel, delayed
 
-    inside = folder / data.name / settings.learner
+    # The file of each base model
+    subfolder = folder / data.name / settings.learner
     digest = _digest(data)
-    paths = {
-        Shuffle(settings.seed, repeat, model): inside
-        / f"{_key(digest, settings, repeat, model)}.npz"
-        for repeat in range(settings.repeats)
-        for model in range(settings.models)
-    }
-    missing = [
-        shuffle
-        for shuffle, path in paths.items()
-        if not _is_good(path, data.labels.shape, say)
-    ]
+    paths = {}
+    for repeat, model in product(range(settings.repeats), range(settings.models)):
+        key = _key(digest, settings, repeat, model)
+        paths[Shuffle(settings.seed, repeat, model)] = subfolder / f"{key}.npz"
+
+    # Compute those that are not in the cache
+    missing = []
+    for shuffle, path in paths.items():
+        if not _is_good(path, data.labels.shape, say):
+            missing.append(shuffle)
+
     parallel = Parallel(
         n_jobs=jobs if len(missing) > 1 else 1,
         return_as="generator_unordered",
@@ -133,16 +142,21 @@ def base_predictions(
     for _ in track(made, len(missing), f"{data.name}: base models"):
         pass
 
-    return (
-        np.stack(
-            [_read(path) for shuffle, path in paths.items() if shuffle.repeat == repeat]
-        )
-        for repeat in range(settings.repeats)
-    )
+    return map(partial(_read_repeat, paths), range(settings.repeats))
+
+
+def _read_repeat(paths: dict[Shuffle, Path], repeat: int) -> BoolArray:
+    """Read the predictions (m, n, l) of all models of one repeat."""
+    models = []
+    for shuffle, path in paths.items():
+        if shuffle.repeat == repeat:
+            models.append(_read(path))
+
+    return np.stack(models)
 
 
 def _make(data: Dataset, settings: Settings, shuffle: Shuffle, path: Path) -> None:
-    """Make one base model's predictions; their file appears whole or not at all."""
+    """Compute and store the predictions of one base model."""
     model = settings.how.predict_fold
     predicted = out_of_fold(
         model, data.features, data.labels.toarray(), shuffle, settings.folds
@@ -168,12 +182,12 @@ def _is_good(path: Path, shape: tuple[int, ...], say: Callable[[str], None]) -> 
             return True
 
     if path.exists():
-        say(f"{path}: found a damaged file of the cache; it is made anew")
+        say(f"{path}: found a damaged file of the cache; it is computed again")
     return False
 
 
 def _key(digest: str, settings: Settings, repeat: int, model: int) -> str:
-    """Name a base model by all that decides its predictions."""
+    """Return a hash of everything that determines a base model's predictions."""
     import sklearn
 
     how = [
@@ -189,7 +203,7 @@ def _key(digest: str, settings: Settings, repeat: int, model: int) -> str:
 
 
 def _digest(data: Dataset) -> str:
-    """Hash what is in a data set, not what it is called."""
+    """Return a hash of the content of a data set, without its name."""
     digest = hashlib.sha256()
     for matrix in (data.features, data.labels):
         digest.update(repr(matrix.shape).encode())

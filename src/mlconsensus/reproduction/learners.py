@@ -12,10 +12,11 @@ multilabel classification. IEEE TKDE 23, 2011.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import ClassifierChain
@@ -24,6 +25,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
+from ..linalg.matrix_types import DenseOrCSR
 from ..predictions import BoolArray, IntArray
 
 N_CHAINS = 5
@@ -92,30 +94,32 @@ class Learner:
     about: str
     predict_fold: Model
     version: int = 1  # raised when the same settings give other predictions than before
-    folds: int = 10  # unless told otherwise
+    folds: int = 10  # by default
     panel: tuple[str, ...] = ()  # names, where the models are not copies of one
 
 
 def out_of_fold(
-    model: Model, features: Any, truth: BoolArray, shuffle: Shuffle, folds: int
+    model: Model, features: DenseOrCSR, truth: BoolArray, shuffle: Shuffle, folds: int
 ) -> BoolArray:
     """Predict each instance by the model that was not fitted on its fold.
 
     Parameters
     ----------
-    model
+    model : callable
         Predicts one fold.
-    features
-        Sparse matrix (n, d).
-    truth
-        Labels, (n, l).
-    shuffle, folds
-        How instances are put into folds, and into how many.
+    features : csr_array of shape (n, d)
+        Features of the instances.
+    truth : ndarray of shape (n, l) of bool
+        Labels of the instances.
+    shuffle : Shuffle
+        How instances are put into folds.
+    folds : int
+        Number of folds.
 
     Returns
     -------
-    ndarray of bool
-        Predictions, (n, l).
+    ndarray of shape (n, l) of bool
+        Predictions.
 
     Examples
     --------
@@ -145,7 +149,7 @@ def out_of_fold(
     return predicted
 
 
-def binary_relevance(make: Callable[[int], Any], fold: Fold) -> BoolArray:
+def binary_relevance(make: Callable[[int], ClassifierMixin], fold: Fold) -> BoolArray:
     """Learn each label on its own.
 
     Parameters
@@ -181,7 +185,8 @@ def constant_predictions(fold: Fold) -> tuple[BoolArray, IntArray]:
     --------
     >>> truth = np.array([[1, 1], [1, 0]], dtype=bool)
     >>> fold = Fold(
-    ...     seen=None, unseen=sparse.csr_array((1, 1)), truth=truth, shuffle=Shuffle(0, 0, 0), number=0
+    ...     seen=None, unseen=sparse.csr_array((1, 1)), truth=truth,
+    ...     shuffle=Shuffle(0, 0, 0), number=0,
     ... )
     >>> constant_predictions(fold)
     (array([[ True, False]]), array([1]))
@@ -239,7 +244,8 @@ def chains(fold: Fold) -> BoolArray:
     --------
     >>> X = sparse.csr_array(np.repeat(np.eye(2), 10, axis=0))
     >>> fold = Fold(
-    ...     seen=X, unseen=X[::10], truth=X.toarray() > 0, shuffle=Shuffle(0, 0, 0), number=0
+    ...     seen=X, unseen=X[::10], truth=X.toarray() > 0,
+    ...     shuffle=Shuffle(0, 0, 0), number=0,
     ... )
     >>> chains(fold).tolist()
     [[True, False], [False, True]]
@@ -273,7 +279,8 @@ def labelsets(fold: Fold) -> BoolArray:
     --------
     >>> X = sparse.csr_array(np.repeat(np.eye(3), 4, axis=0))
     >>> fold = Fold(
-    ...     seen=X, unseen=X[::4], truth=X.toarray() > 0, shuffle=Shuffle(0, 0, 0), number=0
+    ...     seen=X, unseen=X[::4], truth=X.toarray() > 0,
+    ...     shuffle=Shuffle(0, 0, 0), number=0,
     ... )
     >>> labelsets(fold).astype(int)
     array([[1, 0, 0],

@@ -1,28 +1,29 @@
-"""What the paper prints: its figures, and what it claims of them."""
+"""The tables that the paper prints, and its claims about them."""
 
 import tomllib
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Any, NamedTuple
+from typing import NotRequired, TypedDict, cast
 
 from ..metrics.ranking import RANKING_METRICS
 
 
-class Printed(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Printed:
     """One of the paper's tables."""
 
-    cells: dict[str, dict[str, float]]  # method → metric → figure
-    misprinted: frozenset[str]  # metrics whose column cannot be what was measured
+    cells: dict[str, dict[str, float]]  # method → metric → value
+    misprinted: frozenset[str]  # metrics whose column repeats another one
 
-    def figure(self, method: str, metric: str) -> float | None:
-        """Return the figure to compare with, or None where there is none.
+    def get_value(self, method: str, metric: str) -> float | None:
+        """Return the value to compare with; None if there is none or a misprint.
 
         Examples
         --------
-        >>> tables()["enron"].figure("MV", "ranking_loss")
+        >>> tables()["enron"].get_value("MV", "ranking_loss")
         0.1848
-        >>> tables()["rcv1subset2"].figure("MV", "ranking_loss") is None
+        >>> tables()["rcv1subset2"].get_value("MV", "ranking_loss") is None
         True
         """
         if metric in self.misprinted:
@@ -40,7 +41,7 @@ class Claim:
     text: str
     metrics: list[str]
     pairs: list[tuple[str, str]]
-    share: float = 1.0  # of the cells in which it is ahead
+    share: float = 1.0  # of the comparisons in which the first method is better
     # the largest gain relative to the second; None: the claim is not about it
     gain: float | None = None
 
@@ -54,14 +55,14 @@ def tables() -> dict[str, Printed]:
     0.8887
     """
     printed = {}
-    for name, table in _content()["tables"].items():
-        rows = dict(table)
-        misprinted = frozenset(rows.pop("misprinted", ()))
-        cells = {
-            method: dict(zip(RANKING_METRICS, row, strict=True))
-            for method, row in rows.items()
-        }
-        printed[name] = Printed(cells, misprinted)
+    for name, table in _read_content()["tables"].items():
+        cells = {}
+        for method, row in table.items():
+            if method != "misprinted":
+                cells[method] = dict(zip(RANKING_METRICS, row, strict=True))
+
+        misprinted = frozenset(map(str, table.get("misprinted", ())))
+        printed[name] = Printed(cells=cells, misprinted=misprinted)
 
     return printed
 
@@ -74,11 +75,29 @@ def claims() -> list[Claim]:
     >>> claims()[1].gain
     0.41
     """
-    return [Claim(**claim) for claim in _content()["claims"]]
+    return [Claim(**claim) for claim in _read_content()["claims"]]
+
+
+class _ClaimEntry(TypedDict):
+    """A claim as paper.toml has it."""
+
+    text: str
+    metrics: list[str]
+    pairs: list[tuple[str, str]]
+    share: NotRequired[float]
+    gain: NotRequired[float]
+
+
+class _PaperContent(TypedDict):
+    """The content of paper.toml."""
+
+    tables: dict[str, dict[str, list[float]]]
+    claims: list[_ClaimEntry]
 
 
 @cache
-def _content() -> dict[str, Any]:
-    return tomllib.loads(
-        resources.files(__package__).joinpath("paper.toml").read_text(encoding="utf-8")
-    )
+def _read_content() -> _PaperContent:
+    """Read paper.toml."""
+    file = resources.files(__package__).joinpath("paper.toml")
+    content = tomllib.loads(file.read_text(encoding="utf-8"))
+    return cast(_PaperContent, content)

@@ -25,23 +25,25 @@ from .base_models import Settings, base_predictions
 
 @dataclass(frozen=True, kw_only=True)
 class MeanOfRepeats:
-    """One cell of a table."""
+    """Value of a metric of one method on one data set."""
 
     mean: float
     std: float  # over the repeats, divided by their number
-    paper: float | None  # None: not in the paper, or misprinted there
+    paper: float | None  # None if it is not in the paper, or misprinted there
     runs: Sequence[float] = ()  # of each repeat, in order
 
 
-Table = dict[str, dict[str, MeanOfRepeats]]  # method → metric → figure
-Verdict = Literal["holds", "holds in part", "does not"]
+Table = dict[str, dict[str, MeanOfRepeats]]  # method → metric → value
+ClaimResult = Literal["holds", "holds in part", "does not"]
 
 
 class Results(NamedTuple):
-    """All tables of a run, and what they were made with."""
+    """All tables of a run, and its settings."""
 
     settings: Settings
-    instances: dict[str, int]  # how many of each data set were used, the first ones
+    instances: dict[
+        str, int
+    ]  # number of instances used of each data set, from the first
     tables: dict[str, Table]  # by data set
 
 
@@ -56,16 +58,20 @@ def reproduce(
 
     Parameters
     ----------
-    names
+    names : sequence of str
         The data sets.
-    settings
-        The protocol's numbers.
-    cache
-        A folder for base predictions; what is there from an earlier run is used again.
-    jobs
-        How many processes; -1: one a core.
-    say
-        Is told what is worth knowing on the way.
+    settings : Settings
+        Numbers of repeats, models and folds, and the learner.
+    cache : Path
+        A folder for base predictions; those of an earlier run are used again.
+    jobs : int, default=-1
+        Number of processes; -1 for one per core.
+    say : callable, default=no output
+        Called with messages about damaged files in the cache.
+
+    Returns
+    -------
+    Results
 
     Examples
     --------
@@ -76,34 +82,48 @@ def reproduce(
     0.9321
     """
     settings = settings.checked()
-    instances = {
-        name: entry(name).instances if settings.full else entry(name).paper
-        for name in names
-    }
+    instances = {}
+    for name in names:
+        instances[name] = entry(name).instances if settings.full else entry(name).paper
+
     smallest = min(instances, key=lambda name: instances[name])
     most = instances[smallest]
-    if not (settings.folds <= most):
+    if settings.folds > most:
         raise InputError(
             where="folds",
             found=settings.folds,
-            expected=f"at most {most}, as {smallest} has instances",
+            expected=f"at most {most}, the number of instances of {smallest}",
         )
 
     tables = {}
     for name in names:
         data = load(name).first(instances[name])
         truth = data.labels.toarray()
-        panels = base_predictions(data, settings, cache, jobs, say)
-        combining = track(panels, settings.repeats, f"{name}: combining")
-        tables[name] = summarize(
-            [evaluate_methods(truth, Predictions(panel)) for panel in combining], name
-        )
+        repeats = base_predictions(data, settings, cache, jobs, say)
+        combining = track(repeats, settings.repeats, f"{name}: combining")
+        runs = []
+        for base in combining:
+            runs.append(evaluate_methods(truth, Predictions(base)))
+
+        tables[name] = summarize(runs, name)
 
     return Results(settings, instances, tables)
 
 
-def summarize(judged: Sequence[dict[str, dict[str, float]]], name: str) -> Table:
+def summarize(runs: Sequence[dict[str, dict[str, float]]], name: str) -> Table:
     """Compute mean and standard deviation over the repeats, next to the paper's value.
+
+    Parameters
+    ----------
+    runs : sequence of dict
+        The metrics of each method, for each repeat.
+    name : str
+        The data set.
+
+    Returns
+    -------
+    dict of str to dict of str to MeanOfRepeats
+        By method and metric.
 
     Examples
     --------
@@ -113,39 +133,49 @@ def summarize(judged: Sequence[dict[str, dict[str, float]]], name: str) -> Table
     """
     printed = paper.tables()[name]
 
-    def figure(method: str, metric: str) -> MeanOfRepeats:
-        runs = [run[method][metric] for run in judged]
-        return MeanOfRepeats(
-            mean=float(np.mean(runs)),
-            std=float(np.std(runs)),
-            paper=printed.figure(method, metric),
-            runs=runs,
-        )
+    table: Table = {}
+    for method in runs[0]:
+        table[method] = {}
+        for metric in ranking.RANKING_METRICS:
+            values = [run[method][metric] for run in runs]
+            table[method][metric] = MeanOfRepeats(
+                mean=float(np.mean(values)),
+                std=float(np.std(values)),
+                paper=printed.get_value(method, metric),
+                runs=values,
+            )
 
-    return {
-        method: {metric: figure(method, metric) for metric in ranking.RANKING_METRICS}
-        for method in judged[0]
-    }
+    return table
 
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedClaim:
-    """What became of a claim."""
+    """Whether a claim of the paper holds."""
 
     claim: str
-    verdict: Verdict
+    result: ClaimResult
     ours: str  # the evidence
-    paper: str  # the same, from the paper's own tables
+    paper: str  # the evidence in the paper's own tables
 
 
 def judge_claims(results: Results) -> list[JudgedClaim]:
     """Judge each of the paper's claims by the means of a run.
 
-    A claim on how often one method is ahead holds if that is so in at least the share
-    of cells that the paper names, and in part if in at least half of them. One on the
-    largest gain holds if ours is at least as large as the largest in the paper's own
-    tables of the same data sets, or as the paper says, and in part if at least half of
-    that.
+    A claim about how often one method is better holds if this is so in at least the
+    share of comparisons that the paper names, and in part if in at least half of them.
+    A claim about the largest gain holds if ours is at least as large as the paper
+    claims, or as the largest in the paper's own tables of the same data sets; in part
+    if it is at least half as large.
+
+    Parameters
+    ----------
+    results : Results
+        The tables of a run.
+
+    Returns
+    -------
+    list of JudgedClaim
+        In the order of the paper.
 
     Examples
     --------
@@ -155,28 +185,22 @@ def judge_claims(results: Results) -> list[JudgedClaim]:
     >>> bad = MeanOfRepeats(mean=0.8, std=0, paper=None)
     >>> rows = {"BM": bad, "MV": good, "MLCM-r": good, "MLCM-a": good}
     >>> table = {}
-    >>> for method, figure in rows.items():
-    ...     table[method] = dict.fromkeys(RANKING_METRICS, figure)
+    >>> for method, value in rows.items():
+    ...     table[method] = dict.fromkeys(RANKING_METRICS, value)
     >>> results = Results(Settings(), {"enron": 1702}, {"enron": table})
     >>> judge_claims(results)[0].ours
-    'ahead in 2 of 4 cells; not in enron: one error, ranking loss'
+    'better in 2 of 4 comparisons; not in enron: one error, ranking loss'
     """
     judged = []
     for claim in paper.claims():
-        ours, papers = (
-            _cells(results.tables, claim, which) for which in ("mean", "paper")
-        )
-        if claim.gain is None:
-            evidence = _ahead
-        else:
-            evidence = _largest_gain
-
+        ours = _compare_methods(results.tables, claim, is_paper=False)
+        papers = _compare_methods(results.tables, claim, is_paper=True)
         judged.append(
             JudgedClaim(
                 claim=claim.text,
-                verdict=_verdict(claim, ours, papers),
-                ours=evidence(claim, ours) if ours else "no figures",
-                paper=evidence(claim, papers) if papers else "no figures",
+                result=_judge_claim(claim, ours, papers),
+                ours=_describe_evidence(claim, ours),
+                paper=_describe_evidence(claim, papers),
             )
         )
 
@@ -184,86 +208,116 @@ def judge_claims(results: Results) -> list[JudgedClaim]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Cell:
+class _Comparison:
+    """Two methods on one data set and metric."""
+
     dataset: str
     metric: str
-    method: str  # that should be ahead
-    difference: float  # by how much it is better than the other
-    behind: float  # the other's figure
+    method: str  # the method that should be better
+    difference: float  # how much better it is
+    reference: float  # value of the other method
 
     @property
     def gain(self) -> float:
-        return self.difference / self.behind
+        """The difference, relative to the other method."""
+        return self.difference / self.reference
 
 
-def _cells(tables: dict[str, Table], claim: paper.Claim, which: str) -> list[_Cell]:
-    """Find the cells that a claim is about, with our figures or the paper's."""
-    cells = []
+def _compare_methods(
+    tables: dict[str, Table], claim: paper.Claim, is_paper: bool
+) -> list[_Comparison]:
+    """Return the comparisons of a claim, with the paper's values or with ours."""
+    comparisons = []
     for name, metric, (first, second) in product(tables, claim.metrics, claim.pairs):
-        ahead, behind = (
-            getattr(tables[name][method][metric], which) for method in (first, second)
-        )
-        if ahead is not None and behind is not None:
-            if metric in ranking.LOWER_IS_BETTER:
-                difference = behind - ahead
-            else:
-                difference = ahead - behind
+        better = tables[name][first][metric]
+        reference = tables[name][second][metric]
+        better_value = better.paper if is_paper else better.mean
+        reference_value = reference.paper if is_paper else reference.mean
+        if better_value is None or reference_value is None:
+            continue
 
-            cells.append(
-                _Cell(
-                    dataset=name,
-                    metric=metric,
-                    method=first,
-                    difference=difference,
-                    behind=behind,
-                )
+        if metric in ranking.LOWER_IS_BETTER:
+            difference = reference_value - better_value
+        else:
+            difference = better_value - reference_value
+
+        comparisons.append(
+            _Comparison(
+                dataset=name,
+                metric=metric,
+                method=first,
+                difference=difference,
+                reference=reference_value,
             )
+        )
 
-    return cells
+    return comparisons
 
 
-def _verdict(claim: paper.Claim, ours: list[_Cell], papers: list[_Cell]) -> Verdict:
+def _judge_claim(
+    claim: paper.Claim, ours: list[_Comparison], papers: list[_Comparison]
+) -> ClaimResult:
+    """Return whether a claim holds."""
     if claim.gain is None:
-        reached = sum(cell.difference > 0 for cell in ours) / len(ours)
-        wanted = claim.share
+        reached = sum(comparison.difference > 0 for comparison in ours) / len(ours)
+        required = claim.share
         half = 0.5
     else:
-        reached = max(cell.gain for cell in ours)
-        wanted = min(
-            [claim.gain, max((cell.gain for cell in papers), default=claim.gain)]
-        )
-        half = wanted / 2
+        reached = max(comparison.gain for comparison in ours)
+        required = min(claim.gain, _find_largest_gain(papers, claim.gain))
+        half = required / 2
 
-    if reached >= wanted - 1e-12:
+    if reached >= required - 1e-12:
         return "holds"
     if reached >= half:
         return "holds in part"
     return "does not"
 
 
-def _ahead(claim: paper.Claim, cells: list[_Cell]) -> str:
-    lost: dict[str, list[str]] = {}
-    for cell in cells:
-        if cell.difference <= 0:
-            detail = [cell.method] * (len(claim.pairs) > 1) + [
-                cell.metric.replace("_", " ")
-            ] * (len(claim.metrics) > 1)
-            lost.setdefault(cell.dataset, []).append(" ".join(detail))
-
-    n_won = len(cells) - sum(map(len, lost.values()))
-    where = [
-        f"{name}: {', '.join(details)}" if details[0] else name
-        for name, details in lost.items()
-    ]
-    return f"ahead in {n_won} of {len(cells)} cells" + (
-        f"; not in {'; '.join(where)}" if lost else ""
-    )
+def _find_largest_gain(comparisons: list[_Comparison], default: float) -> float:
+    """Return the largest gain, or the default without comparisons."""
+    return max((comparison.gain for comparison in comparisons), default=default)
 
 
-def _largest_gain(claim: paper.Claim, cells: list[_Cell]) -> str:
-    best = max(cells, key=lambda cell: cell.gain)
-    description = best.dataset
+def _describe_evidence(claim: paper.Claim, comparisons: list[_Comparison]) -> str:
+    """Return the evidence for a claim as text."""
+    if not comparisons:
+        return "no figures"
+    if claim.gain is None:
+        return _describe_share(claim, comparisons)
+    return _describe_largest_gain(claim, comparisons)
+
+
+def _describe_share(claim: paper.Claim, comparisons: list[_Comparison]) -> str:
+    """Return in how many comparisons a method is better, and where it is not."""
+    exceptions: dict[str, list[str]] = {}
+    n_better = 0
+    for comparison in comparisons:
+        if comparison.difference > 0:
+            n_better += 1
+            continue
+
+        words = []
+        if len(claim.pairs) > 1:
+            words.append(comparison.method)
+        if len(claim.metrics) > 1:
+            words.append(comparison.metric.replace("_", " "))
+        exceptions.setdefault(comparison.dataset, []).append(" ".join(words))
+
+    text = f"better in {n_better} of {len(comparisons)} comparisons"
+    places = []
+    for name, details in exceptions.items():
+        places.append(f"{name}: {', '.join(details)}" if details[0] else name)
+
+    if places:
+        text += f"; not in {'; '.join(places)}"
+    return text
+
+
+def _describe_largest_gain(claim: paper.Claim, comparisons: list[_Comparison]) -> str:
+    """Return the largest gain and its data set."""
+    largest = max(comparisons, key=lambda comparison: comparison.gain)
+    place = largest.dataset
     if len(claim.pairs) > 1:
-        description += f", {best.method}"
-
-    return f"{best.gain:.1%} ({description})"
+        place += f", {largest.method}"
+    return f"{largest.gain:.1%} ({place})"

@@ -1,4 +1,4 @@
-"""A run's results for reading: text, Markdown, JSON."""
+"""Results of a run as text, Markdown and JSON."""
 
 import json
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _NOTE = (
     " the paper's each; "
     "± standard deviation over the repeats; diff: ours − paper."
 )
-_CLAIMS = ("claim", "verdict", "ours", "paper's tables")
+_CLAIMS = ("claim", "result", "ours", "paper's tables")
 _MISPRINT = (
     "The paper's {metrics} of {name} is misprinted (it repeats another column): in"
     " parentheses, not compared."
@@ -108,10 +108,10 @@ def as_markdown(results: Results) -> str:
 
 
 def _list_claims(results: Results) -> list[tuple[str, ...]]:
-    """Return a row for each claim: its text, the verdict and the evidence."""
+    """Return a row for each claim: its text, the result and the evidence."""
     rows: list[tuple[str, ...]] = []
     for claim in judge_claims(results):
-        rows.append((claim.claim, claim.verdict, claim.ours, claim.paper))
+        rows.append((claim.claim, claim.result, claim.ours, claim.paper))
     return rows
 
 

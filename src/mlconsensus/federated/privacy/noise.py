@@ -5,7 +5,8 @@ numbers that the computer really sums. So contributions are rounded down to a gr
 which sums and products are exact in float64 (`round_to_grid`).
 """
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from types import ModuleType
 
 import numpy as np
 from scipy import sparse
@@ -90,8 +91,8 @@ def find_noise_scale(
     except ValueError:
         raise InputError(
             where="privacy",
-            found=f"ε = {epsilon:g}, δ = {delta:g}, for which OpenDP has no noise",
-            expected="other numbers",
+            found=f"ε = {epsilon:g}, δ = {delta:g}, for which OpenDP finds no noise",
+            expected="larger numbers",
         ) from None
 
 
@@ -113,15 +114,20 @@ def add_noise(values: FloatArray, scale: float) -> FloatArray:
     return np.array(release(np.ascontiguousarray(values, dtype=np.float64)))
 
 
-def _make_gaussian(dp: Any, scale: float, size: int) -> Any:
+def _make_gaussian(
+    dp: ModuleType, scale: float, size: int
+) -> Callable[[FloatArray], Sequence[float]]:
     """Make OpenDP's measurement of `size` numbers with Gaussian noise."""
     numbers = dp.atom_domain(T=float, nan=False)
     domain = dp.vector_domain(numbers, size=size)
     metric = dp.l2_distance(T=float)
-    return dp.m.make_gaussian(domain, metric, scale=scale, k=_NOISE_GRID_EXPONENT)
+    mechanism: Callable[[FloatArray], Sequence[float]] = dp.m.make_gaussian(
+        domain, metric, scale=scale, k=_NOISE_GRID_EXPONENT
+    )
+    return mechanism
 
 
-def _import_opendp() -> Any:
+def _import_opendp() -> ModuleType:
     """Import OpenDP and enable the features that its authors call contributed."""
     dp = needed("opendp.prelude", "privacy", "privacy")
     dp.enable_features("contrib")

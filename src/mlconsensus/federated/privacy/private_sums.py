@@ -23,7 +23,7 @@ from ...linalg.block_sums import (
     gram,
     ratio,
     row_sums,
-    scaled,
+    scale_rows,
 )
 from ...predictions import FloatArray, Predictions
 from .noise import round_to_grid
@@ -151,7 +151,7 @@ class PrivateMLCMr(PrivateMethod[MLCMrStatistics]):
         edges = block.weighted(weights).to_block().connection_matrix()
         lengths = np.sqrt(weights.max() * row_sums(edges))
         inverse_lengths = ratio(np.ones(len(block)), lengths, 0.0)
-        b = round_to_grid(scaled(edges, inverse_lengths))
+        b = round_to_grid(scale_rows(edges, inverse_lengths))
         return PrivateSums(counts=np.empty(0), gram=gram(b))
 
     def make_statistics(
@@ -202,7 +202,7 @@ class PrivateMLCMa(PrivateMethod[MLCMaStatistics]):
         # z: the clipped means.
         means = weighted.compute_mean_scores(np.zeros(n_labels)).to_matrix()
         norms = np.sqrt(row_sums(means * means))
-        z = round_to_grid(scaled(means, 1 / np.maximum(norms, clip)))
+        z = round_to_grid(scale_rows(means, 1 / np.maximum(norms, clip)))
 
         # s: the share of predictions that are not missing.
         n_predictions = weighted.count_predictions().to_array()

@@ -233,7 +233,7 @@ def _find_labels(relation: str, types: _Types, file: InputFile) -> list[str]:
     alternative = ""
     if file.path is not None:
         xml_path = file.path.with_name(f"{file.model}.xml")
-        alternative = f"{xml_path.name} beside it or "
+        alternative = f"{xml_path.name} in the same folder or "
         if xml_path.is_file():
             return _read_mulan_labels(types, xml_path)
 

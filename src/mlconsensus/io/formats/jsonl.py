@@ -1,10 +1,13 @@
 """JSON lines, or a JSON array, of the labels that annotators and models give.
 
-Each line is the answer of one model for one instance: ``{"instance": "7", "labels":
-["a", "b"]}`` or ``{"instance": "7", "labels": {"a": 0.9}}``, with the key ``"model"`` if
-the file holds several models. Unless reading is strict, other shapes that language
-models produce are read, too, and counted in the log. Records of annotation tools are
-recognized.
+Each line has the predictions of one model for one instance::
+
+    {"instance": "7", "labels": ["a", "b"]}
+    {"instance": "7", "labels": {"a": 0.9}}
+
+A key ``"model"`` is needed if the file holds several models. By default, other shapes
+that language models produce are read, too, and counted in the log; strict reading
+refuses them. Records of annotation tools are recognized.
 """
 
 import json
@@ -95,27 +98,32 @@ def read(
     """
     text = decode_text(file.read(), file.name)
     unit, entries = _split_entries(text, array, file)
-    return make_long_frame(entries, unit, file, tool)
+    is_text = unit == "line"
+    return make_long_frame(entries, unit, file, tool=tool, is_text=is_text)
 
 
 def make_long_frame(
     entries: Iterable[tuple[int, Json]],
     unit: str,
     file: InputFile,
+    *,
     tool: str | None = None,
+    is_text: bool = False,
 ) -> NamedFrame:
     """Make a long table of numbered entries.
 
     Parameters
     ----------
-    entries : iterable of (int, parsed JSON)
-        Number and content of each entry. If the unit is "line", the content is text.
+    entries : iterable of (int, parsed JSON or str)
+        Number and content of each entry.
     unit : str
         Name of an entry in messages: "line", "entry", "row" or "document".
     file : InputFile
         Its name and options are used.
     tool : str, default=None
         Name of the annotation tool. By default it is recognized.
+    is_text : bool, default=False
+        Whether the content of each entry is text that has to be parsed as JSON.
 
     Returns
     -------
@@ -129,7 +137,7 @@ def make_long_frame(
     >>> make_long_frame(entries, "row", file).rows.rows()
     [('7', 'a', 0.5)]
     """
-    collector = _AnswerCollector(file, unit, tool)
+    collector = _AnswerCollector(file, unit, tool, is_text)
     for number, entry in entries:
         collector.add_entry(number, entry)
 
@@ -148,11 +156,14 @@ class _Answer:
 class _AnswerCollector:
     """Collects the rows of a long table from entries that may be broken."""
 
-    def __init__(self, file: InputFile, unit: str, tool: str | None) -> None:
+    def __init__(
+        self, file: InputFile, unit: str, tool: str | None, is_text: bool
+    ) -> None:
         self._file = file
         self._options = file.options
         self._unit = unit
         self._expected_tool = tool
+        self._is_text = is_text
         self._tool: str | None = None  # of the last entry
         self._rows: list[_Row] = []
         self._first_numbers: dict[tuple[str | None, str], int] = {}
@@ -167,7 +178,7 @@ class _AnswerCollector:
         """Add the answers of one entry, or the reason why it cannot be read."""
         where = f"{self._file.name}, {self._unit} {number}"
         try:
-            if self._unit == "line":
+            if self._is_text:
                 entry = _parse_json(entry, where)
 
             for answer in self._parse_entry(entry, where):

@@ -27,7 +27,7 @@ from .pair_values import DenseValues, PairValues, PatternIndex, PatternValues
 from .vote_patterns import VotePatterns
 
 # Below this share of nonzero scores, products of the connection matrix are cheaper as
-# a CSR matrix (docs/decisions/0007).
+# a CSR matrix (docs/decisions/sparse-products.md).
 SPARSE_FILL = 0.06
 # Patterns are used for at most so many models, and if there are several times as many
 # instances as patterns.
