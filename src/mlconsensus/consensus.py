@@ -141,7 +141,7 @@ class Consensus:
     def diagnostics(self) -> Diagnostics:
         """Whether it helps here: who agrees, who looks random or copied, which labels are disputed, what moved."""
         self._expect_few("diagnostics")
-        return diagnose(self.predictions, self.scores, self.vote)
+        return diagnose(self.predictions, self.scores, self.vote, self.combiner)
 
     def report(self, truth: Any = None) -> "Report":
         """Show how models and labels agree, what consensus changed and why; a notebook shows it as a page.
