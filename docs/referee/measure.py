@@ -130,7 +130,7 @@ def measure(
         int(best) if most > 0 else -1
         for best, most in zip(ahead.argmax(axis=0), ahead.max(axis=0), strict=True)
     ]
-    doubt = "" if found.verdict else found.sentence
+    doubt = "" if found.recommended else found.sentence
     return Measured(
         said, error, np.array([gain[20] for gain in gains]), errors, verdicts
     ), doubt
@@ -236,7 +236,7 @@ def main(folder: Path) -> None:
             print(f"| {path.stem} | | | | | | {doubt} |", flush=True)
             continue
         kinds["no verdict" if doubt else "verdict"].append(found)
-        named = " ".join(methods[k] if k >= 0 else "MV" for k in found.verdicts)
+        named = " ".join(methods[k] if k >= 0 else "MV" for k in found.recommendeds)
         print(line(path.stem, [found], doubt or named), flush=True)
     for kind, found in kinds.items():
         print(line(f"{kind} ({len(found)} panels)", found, _verdicts(found)))

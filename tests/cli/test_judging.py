@@ -240,9 +240,9 @@ def test_compare_without_truth(run, raters):
     assert [line.split()[0] for line in lines[1 : len(mlc.COMBINERS)]] == [
         m for m in mlc.COMBINERS if m != "MV"
     ]
-    assert lines[-2].startswith("In the mean of the four, ")
+    assert lines[-2].startswith("There is no evidence that a method is better ")
     result = json.loads(run("compare", *raters, "--json").out)
-    assert (result["n_raters"], result["n_groups"], result["n_folds"]) == (5, 5, 5)
+    assert (result["n_models"], result["n_families"], result["n_folds"]) == (5, 5, 5)
     assert result["sentence"] == lines[-2]
     assert result["effective_models"]["sentence"] + "." == lines[-1]
     assert (
@@ -260,7 +260,7 @@ def test_groups_are_held_out_together(run, raters):
     result = json.loads(
         run("compare", *raters, "--families", "groups.csv", "--json").out
     )
-    assert (result["n_groups"], result["n_folds"]) == (4, 4)
+    assert (result["n_families"], result["n_folds"]) == (4, 4)
     ran = run("compare", *raters[1:], "--families", "groups.csv")
     assert (ran.code, ran.out) == (2, "")
     assert "families: found model 'a', expected one of" in ran.err
@@ -314,23 +314,21 @@ def test_bad_family_files(run, raters, tmp_path, command, rows, message):
 def test_too_few_raters_are_told(run, raters):
     ran = run("compare", *raters[:2])
     assert ran.code == 0
-    assert ran.out.startswith("No verdict: ")
+    assert ran.out.startswith("No recommendation: ")
     result = json.loads(run("compare", *raters[:2], "--json").out)
-    assert (result["gains"], result["verdict"]) == ({}, None)
+    assert (result["gains"], result["recommended"]) == ({}, None)
 
 
 def test_too_few_instances_are_told(run, panel):
     ran = run("compare", "a.csv", "b.csv", "c.csv")
     assert ran.code == 0
-    assert ran.out.splitlines()[-1].startswith(
-        "No verdict: held-out raters that agree with the others say too little"
-    )
+    assert ran.out.splitlines()[-1].startswith("No recommendation: ")
     for name in "abc":
         (panel / f"{name}.csv").write_text(
             "id,x\n" + "".join(f"{i},{i % 2}\n" for i in range(30))
         )
     result = json.loads(run("compare", "a.csv", "b.csv", "c.csv", "--json").out)
-    assert result["verdict"] is None
+    assert result["recommended"] is None
     assert (
         result["gains"]["DS"]["ranking_loss"]["expected"] is None
     )  # one label has no pairs

@@ -59,7 +59,7 @@ def test_it_says_whose_the_figures_are(answered):
         mlc.compare(panel, gold, "well")
     with pytest.raises(
         InputError,
-        match=r"gold: found none, .* mlc\.compare_on_held_out_models\(panel\)",
+        match=r"gold: found none, .* mlc\.compare_on_held_out_models\(predictions\)",
     ):
         mlc.compare(panel)
 
