@@ -4,7 +4,7 @@ Groups of models are held out in turn, and the other models are combined by each
 The consensus scores are evaluated by how well they rank the labels of the held-out
 models. If the errors of a held-out model are independent of the other models, a metric
 against its labels is in expectation an increasing function of the metric against the
-truth, so that differences to voting have the same sign. docs/referee.md has the proof
+truth, so that differences to voting have the same sign. docs/held-out-models.md has the proof
 and the cases in which it does not hold.
 """
 
@@ -59,7 +59,7 @@ _MIN_COMPARED = 3
 _MIN_RECOMMENDED = 4
 
 # Models whose errors correlate more than this behave as copies of one classifier do;
-# docs/referee.md has the data sets.
+# docs/held-out-models.md has the data sets.
 _MAX_ERROR_CORRELATION = 0.1
 
 _LIMITS = (
