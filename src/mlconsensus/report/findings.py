@@ -48,7 +48,8 @@ def findings(summary: Summary) -> list[str]:
     if effective_models.sentence:
         sentences.append(f"{effective_models}.")
     sentences += warnings(summary.models)
-    sentences += summary.models.families.sentences
+    for family in summary.models.families.families:
+        sentences.append(f"{family.sentence}.")
 
     # The consensus
     sentences.append(changed(summary))
