@@ -186,30 +186,15 @@ def combine(scores, family):
     # Shares of members, and what families are like.
     n_families = max(family) + 1
     shares = np.zeros((n_families, n_models))
-    for number in range(n_families):
-        members = [k for k in range(n_models) if family[k] == number]
-        weights = np.ones(len(members))
-        if len(members) > 1 and c[members].any():
-            within = correlation[np.ix_(members, members)].copy()
-            np.fill_diagonal(within, 1.1)
-            best = np.linalg.solve(within, c[members])
-            best = np.where(best * c[members] > 0, best, 0.0)
-            if best.any():
-                weights = best
-        shares[number, members] = weights / np.sum(np.abs(weights))
+    for model, number in enumerate(family):
+        shares[number, model] = c[model] if c[model] != 0 else 1e-9
+    shares /= np.abs(shares).sum(axis=1, keepdims=True)
     full = correlation.copy()
     np.fill_diagonal(full, 1.0)
-    size = np.maximum(np.diag(shares @ full @ shares.T), 1e-9)
+    size = np.diag(shares @ full @ shares.T)
     reliability = np.clip(shares @ c / np.sqrt(size), -MAX_RELIABILITY, MAX_RELIABILITY)
     mean = shares @ rates["mean"]
     deviation = np.sqrt(np.abs(shares) @ rates["variance"] * size[:, None])
-
-    def log_odds(rate):
-        clipped = np.clip(rate, 1e-9, 1 - 1e-9)
-        return np.log(clipped / (1 - clipped))
-
-    difference = log_odds(np.abs(shares) @ rates["mean"]) - log_odds(rates["prior"])
-    bound = np.minimum(np.exp(-np.abs(difference) / 2), MAX_RELIABILITY)
 
     # How similar the rates of families are.
     similarity = 1.0
@@ -239,7 +224,7 @@ def combine(scores, family):
     families = merge(scores, shares)
     present = ~np.isnan(families)
     x = np.where(present, families - mean[:, None], 0.0)
-    start = np.clip(reliability[:, None] * np.ones(n_labels), -bound, bound)
+    start = reliability[:, None] * np.ones(n_labels)
 
     def weigh(c):
         odds = c / (1 - c**2)
@@ -267,14 +252,11 @@ def combine(scores, family):
             if a != other:
                 across_products += parts[a].T @ parts[other]
                 across_information += informations[a].T @ informations[other]
-    usable = across_information > 1e-6 * informed
-    is_known = (
-        n_families > 1 and usable.any() and (across_information[usable] != 0).any()
-    )
     ease = np.ones(n_labels)
-    if is_known:
+    if n_families > 1:
+        usable = across_information > 1e-12 * across_information.max(initial=0)
         signal = np.where(usable, divide(across_products, across_information), 0.0)
-        has_signal = np.diag(usable) & (np.diag(across_information) > 0)
+        has_signal = np.diag(usable)
         if has_signal.any():
             chance = 2 * np.maximum(variance**2 - 1, 0.01) / n
             shrunk = shrink(np.diag(signal)[has_signal], 1.0, chance[has_signal])
@@ -299,9 +281,8 @@ def combine(scores, family):
             )
     sign = np.sign(reliability)[:, None]
     by_label = sign * np.clip(sign * by_label, 0, MAX_RELIABILITY)
-    by_label = np.clip(by_label, -bound, bound)
 
-    if n_families > 1 and similarity < 1:
+    if not is_one_family:
         similarity *= measure_replication(families, reliability)
     u, b = weigh(by_label)
     count = present.sum(axis=1).astype(float)
@@ -312,11 +293,11 @@ def combine(scores, family):
     gain = divide((trust * by_label * deviation).sum(axis=0), trust.sum(axis=0))
 
     # Label correlations and the filter.
-    if not is_known:
+    if n_families == 1:
         scale = np.sqrt(np.maximum(np.diag(signal), 1e-12))
     phi = np.clip(signal / np.outer(scale, scale), -1, 1)
     off = ~np.eye(n_labels, dtype=bool)
-    chance = variance / ease / np.sqrt(n) if is_known else 1 / np.sqrt(n)
+    chance = variance / ease / np.sqrt(n) if n_families > 1 else 1 / np.sqrt(n)
     if off.any():
         phi[off] = shrink(
             phi[off], 0.0, np.maximum(np.outer(chance, chance)[off], 1e-300)

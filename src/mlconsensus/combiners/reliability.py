@@ -33,31 +33,30 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from scipy import linalg
 from scipy.cluster.hierarchy import linkage
-from scipy.spatial.distance import squareform
+from scipy.spatial.distance import cdist, squareform
 
 from ..execution.statistics import Axes
 from ..linalg.block_sums import ratio
-from ..predictions import BoolArray, FloatArray, IntArray
+from ..predictions import FloatArray, IntArray
 from ..predictions.blocks import PredictionBlock
 
 # Models are a family if other models leave this share of their agreement, or of the
 # errors that they can share, unexplained.
-MIN_UNEXPLAINED = 1 / 3
+_MIN_UNEXPLAINED = 1 / 3
 # Squared correlation of other models from which they can tell who is a family.
 _WITNESS_INFORMATION = 0.1**2
+# Number of other models that are asked.
+_MAX_WITNESSES = 64
 # Standard errors by which agreement must exceed chance to be used at all.
 _SIGNIFICANT = 3.0
-# Squared reliability of a single model, whose agreement cannot be measured.
-_SINGLE_MODEL = 0.5
+# Reliability of a single model, whose agreement cannot be measured.
+_SINGLE_MODEL = np.sqrt(0.5)
 # Largest reliability.
 MAX_RELIABILITY = 0.98
 # A model may be the only independent one only if it is at least so reliable, compared
 # with the others.
 _MIN_CREDIBLE = 0.4
-# Added to the correlations within a family before they are inverted.
-_RIDGE = 0.1
 _IDENTICAL = 1 - 1e-9
 
 
@@ -96,15 +95,17 @@ class Families:
     # Number of the family of each model.
     family: Annotated[FloatArray, Axes("m", least=0)]
     # Share of each model in its family, negative for an inverted member.
-    shares: Annotated[FloatArray, Axes("? m")]
+    shares: Annotated[FloatArray, Axes("? m", least=-1, most=1)]
     # Reliability of each model, and of each family.
     model_reliability: Annotated[FloatArray, Axes("m", least=-1, most=1)]
     reliability: Annotated[FloatArray, Axes("?", least=-1, most=1)]
     # Mean and standard deviation of each family's scores.
-    mean: Annotated[FloatArray, Axes("? l")]
+    mean: Annotated[FloatArray, Axes("? l", least=-1, most=1)]
     deviation: Annotated[FloatArray, Axes("? l", least=0)]
-    # Largest reliability that the rates of a family allow.
-    max_reliability: Annotated[FloatArray, Axes("? l", least=0, most=1)]
+    # 1 if a family next to a lone model fits as well as independent models.
+    is_ambiguous: Annotated[float, Axes("", least=0, most=1)]
+    # 1 if all models are one family, whose members then count as replicas.
+    is_one_family: Annotated[float, Axes("", least=0, most=1)]
     # How similar the positive rates of different families are: 1 for replicas.
     rate_similarity: Annotated[float, Axes("", least=0, most=1)]
     # Correlations of the models and their precision.
@@ -167,36 +168,53 @@ def estimate_families(
     Families
     """
     correlation, precision = correlate_models(statistics, rates)
-    family = stated
-    if family is None:
+    if stated is None:
         family = find_families(correlation, precision)
+    else:
+        family = stated
 
-    # If all models are one family, there is nobody else to compare it with: its
-    # members count as models, and as replicas.
+    # Members of the only family count as models, and as replicas.
     is_one_family = len(np.unique(family)) == 1
     if is_one_family:
         family = np.arange(len(family))
     is_across = family[:, np.newaxis] != family
     across = precision * is_across
 
-    reliability = _estimate_reliability(correlation, across, is_one_family)
-    is_independent = len(np.unique(family)) == len(family) and not is_one_family
-    if stated is None and is_independent and has_lone_model(correlation, precision):
-        average = _average_reliability(correlation, across)
-        reliability = np.full(len(family), average)
+    is_ambiguous = False
+    if stated is None and not is_one_family and family.max() == len(family) - 1:
+        is_ambiguous = has_lone_model(correlation, precision)
+    if is_one_family and correlation.min() > _IDENTICAL:
+        reliability = np.full(len(family), _SINGLE_MODEL)
+    else:
+        reliability = estimate_reliability(correlation, across, is_ambiguous)
 
-    shares = compute_shares(correlation, reliability, family)
-    similarity = 1.0
-    if not is_one_family:
-        similarity = compare_rates(statistics, rates, shares, reliability, is_across)
-    return _describe_families(
-        family=family,
+    # A family predicts the mean of its members, weighted by their reliability.
+    is_member = family == np.arange(family.max() + 1)[:, np.newaxis]
+    shares = is_member * np.where(reliability == 0, 1e-9, reliability)
+    shares /= np.abs(shares).sum(axis=1, keepdims=True)
+
+    # Variance of this mean, compared with that of a member.
+    with_itself = correlation.copy()
+    np.fill_diagonal(with_itself, 1.0)
+    variance_ratio = ((shares @ with_itself) * shares).sum(axis=1)
+    family_reliability = shares @ reliability / np.sqrt(variance_ratio)
+    variance = np.abs(shares) @ rates.variance * variance_ratio[:, np.newaxis]
+
+    member_weight = np.maximum(reliability, 0) ** 2 * np.abs(shares).sum(axis=0)
+    pair_weight = np.outer(member_weight, member_weight) * is_across
+    return Families(
+        family=family.astype(np.float64),
         shares=shares,
-        reliability=reliability,
-        similarity=similarity,
+        model_reliability=reliability,
+        reliability=np.clip(family_reliability, -MAX_RELIABILITY, MAX_RELIABILITY),
+        mean=shares @ rates.mean,
+        deviation=np.sqrt(variance),
+        is_ambiguous=float(is_ambiguous),
+        is_one_family=float(is_one_family),
+        rate_similarity=compare_rates(statistics, rates, pair_weight),
         correlation=correlation,
         precision=precision,
-        rates=rates,
+        prior=rates.prior,
     )
 
 
@@ -223,9 +241,10 @@ def correlate_models(
 def find_families(correlation: FloatArray, precision: FloatArray) -> IntArray:
     """Return the family of each model, found in the correlations.
 
-    Models are joined in a tree by average linkage. From the root down, a node of the
-    tree is a family if its two branches agree more than the models outside of it
-    explain; see `_is_family`.
+    Models are joined in a tree by average linkage of their correlations minus the
+    largest deviation expected by chance: of m (m - 1) / 2 normal deviations, the largest
+    is about sqrt(2 log(m**2 / 2)). From the root down, a node of the tree is a family
+    if its two branches agree more than other models explain; see `_is_family`.
 
     Parameters
     ----------
@@ -243,7 +262,10 @@ def find_families(correlation: FloatArray, precision: FloatArray) -> IntArray:
     if n_models == 1:
         return family
 
-    clear = _subtract_chance(correlation, precision)
+    largest = np.sqrt(2 * np.log(n_models**2 / 2))
+    clear = correlation - largest / np.sqrt(np.maximum(precision, 1))
+    is_copy = (correlation > _IDENTICAL) & (clear > 0.5)
+    clear = np.where(is_copy, 1.0, clear)
     tree = linkage(squareform(1 - clear, checks=False), "average")
     members = [np.array([model]) for model in range(n_models)]
     for first, second, _, _ in tree:
@@ -263,18 +285,6 @@ def find_families(correlation: FloatArray, precision: FloatArray) -> IntArray:
     return np.unique(family, return_inverse=True)[1]
 
 
-def _subtract_chance(correlation: FloatArray, precision: FloatArray) -> FloatArray:
-    """Return correlations minus the largest deviation expected by chance.
-
-    Of m (m - 1) / 2 normal deviations, the largest is about sqrt(2 log(m**2 / 2)).
-    """
-    n_models = len(correlation)
-    largest = np.sqrt(2 * np.log(n_models**2 / 2))
-    clear = correlation - largest / np.sqrt(np.maximum(precision, 1))
-    is_copy = (correlation > _IDENTICAL) & (clear > 0.5)
-    return np.where(is_copy, 1.0, clear)
-
-
 def _is_family(correlation: FloatArray, members: IntArray, agreement: float) -> bool:
     """Return whether members agree more than others explain.
 
@@ -290,8 +300,10 @@ def _is_family(correlation: FloatArray, members: IntArray, agreement: float) -> 
         return False
 
     others = np.setdiff1d(np.arange(len(correlation)), members)
-    with_members = correlation[np.ix_(members, others)].mean(axis=0)
-    with_members = np.maximum(with_members, 0)
+    with_members = np.maximum(correlation[members][:, others].mean(axis=0), 0)
+    closest = np.argsort(-with_members, kind="stable")[:_MAX_WITNESSES]
+    others = others[closest]
+    with_members = with_members[closest]
     seen = np.outer(with_members, with_members)
     between = np.clip(correlation[np.ix_(others, others)], 0, np.sqrt(seen))
     np.fill_diagonal(between, 0)
@@ -301,7 +313,7 @@ def _is_family(correlation: FloatArray, members: IntArray, agreement: float) -> 
     explained = (seen * between).sum() / 2 + _WITNESS_INFORMATION * agreement
     explained = explained / (information + _WITNESS_INFORMATION)
     unexplained = agreement - explained
-    return bool(unexplained > MIN_UNEXPLAINED * min(agreement, 1 - explained))
+    return bool(unexplained > _MIN_UNEXPLAINED * min(agreement, 1 - explained))
 
 
 def has_lone_model(correlation: FloatArray, precision: FloatArray) -> bool:
@@ -315,86 +327,86 @@ def has_lone_model(correlation: FloatArray, precision: FloatArray) -> bool:
     if n_models < 3:
         return False
 
+    # The smallest correlation of the other models: without the row of one of the
+    # two models that correlate least, it is another one.
+    pairs = correlation.copy()
+    np.fill_diagonal(pairs, np.inf)
+    smallest = np.full(n_models, pairs.min())
+    for model in np.unravel_index(pairs.argmin(), pairs.shape):
+        without = np.delete(np.delete(pairs, model, axis=0), model, axis=1)
+        smallest[model] = without.min()
+
     chance = np.sqrt(2 * np.log(n_models) / np.maximum(precision.mean(), 1))
-    for model in range(n_models):
-        others = np.delete(np.arange(n_models), model)
-        is_pair = ~np.eye(n_models - 1, dtype=bool)
-        agreement = correlation[np.ix_(others, others)][is_pair].min() - chance
-        with_others = max(correlation[model, others].mean(), 0)
-        is_credible = with_others > _MIN_CREDIBLE * agreement
-        unexplained = agreement - with_others
-        limit = MIN_UNEXPLAINED * min(agreement, 1 - with_others)
-        if is_credible and unexplained > limit:
-            return True
-    return False
+    agreement = smallest - chance
+    with_others = (correlation.sum(axis=1) - np.diag(correlation)) / (n_models - 1)
+    with_others = np.maximum(with_others, 0)
+    limit = _MIN_UNEXPLAINED * np.minimum(agreement, 1 - with_others)
+    is_related = agreement - with_others > limit
+    return bool((is_related & (with_others > _MIN_CREDIBLE * agreement)).any())
 
 
-def _estimate_reliability(
-    correlation: FloatArray, across: FloatArray, is_one_family: bool
+def estimate_reliability(
+    correlation: FloatArray, across: FloatArray, is_ambiguous: bool = False
 ) -> FloatArray:
-    """Return the reliability of each model, 0 if models do not agree beyond chance.
+    """Fit (1), R = c c', to the correlations of models of different families.
 
-    `across` is the precision of correlations between families, 0 within.
+    Deviations beyond chance count linearly. Each reliability is shrunk to the mean by
+    empirical Bayes; if the model fits worse than chance explains, estimates are less
+    certain.
+
+    Parameters
+    ----------
+    correlation : ndarray of shape (m, m)
+        Correlations of the models.
+    across : ndarray of shape (m, m)
+        Their precision, 0 within families.
+    is_ambiguous : bool, default=False
+        Whether reliabilities cannot be told apart.
+
+    Returns
+    -------
+    ndarray of shape (m,)
+        0 if models do not agree beyond chance.
     """
     n_models = len(correlation)
-    is_copied = is_one_family and correlation.min() > _IDENTICAL
-    if n_models == 1 or is_copied:
-        return np.full(n_models, np.sqrt(_SINGLE_MODEL))
-
     signs = find_signs(correlation, across)
     signed = correlation * np.outer(signs, signs)
-    if (signed * across).sum() <= _SIGNIFICANT * np.sqrt(2 * across.sum()):
+    total = across.sum()
+    if (signed * across).sum() <= _SIGNIFICANT * np.sqrt(2 * total):
         return np.zeros(n_models)
-    return signs * fit_reliability(signed, across)
+
+    average = np.sqrt(max((signed * across).sum() / total, 1e-4))
+    reliability = np.full(n_models, average)
+    if is_ambiguous:
+        return np.asarray(signs * reliability)
+
+    n_free = np.count_nonzero(across) / 2 - n_models
+    for iteration in range(150):
+        residual = signed - np.outer(reliability, reliability)
+        weight = across
+        misfit = 1.0
+        if iteration >= 50:
+            weight = across / (1 + np.abs(residual) * np.sqrt(across))
+        if iteration >= 50 and n_free > 0:
+            chi_squared = (across * residual**2).sum() / 2
+            misfit = np.sqrt(max(1.0, chi_squared / n_free))
+        information = np.maximum(weight @ reliability**2, 1e-9)
+        estimate = (weight * signed) @ reliability / information
+        mean = information @ estimate / information.sum()
+        shrunk = shrink(estimate, mean, misfit / information)
+        reliability = (reliability + shrunk) / 2
+    return np.asarray(signs * np.clip(reliability, -MAX_RELIABILITY, MAX_RELIABILITY))
 
 
 def find_signs(correlation: FloatArray, precision: FloatArray) -> FloatArray:
     """Return -1 for each model that clearly predicts the opposite of most, else 1."""
-    signs = np.ones(len(correlation))
     weighted = np.where(precision > 0, correlation, 0.0)
     np.fill_diagonal(weighted, 0.0)
     direction = np.linalg.eigh(weighted)[1][:, -1]
-    if direction.sum() < 0:
-        direction = -direction
-
-    candidate = np.where(direction < 0, -1.0, 1.0)
+    candidate = np.where(direction * np.sign(direction.sum()) < 0, -1.0, 1.0)
     evidence = (precision * weighted) @ candidate * candidate
     is_clear = evidence > _SIGNIFICANT * np.sqrt(precision.sum(axis=1))
-    signs[is_clear & (candidate < 0)] = -1.0
-    return signs
-
-
-def fit_reliability(correlation: FloatArray, precision: FloatArray) -> FloatArray:
-    """Fit (1), R = c c', to correlations with the given precision.
-
-    Weighted least squares at first, then a robust fit in which deviations beyond
-    chance count linearly. Each reliability is shrunk to the mean by empirical Bayes. If
-    the model fits worse than chance explains, estimates are less certain.
-    """
-    n_models = len(correlation)
-    reliability = np.full(n_models, _average_reliability(correlation, precision))
-    n_free = np.count_nonzero(precision) / 2 - n_models
-    weight = precision
-    misfit = 1.0
-    for iteration in range(150):
-        if iteration >= 50:
-            residual = correlation - np.outer(reliability, reliability)
-            weight = precision / (1 + np.abs(residual) * np.sqrt(precision))
-            if n_free > 0:
-                chi_squared = (precision * residual**2).sum() / 2
-                misfit = max(1.0, float(np.sqrt(chi_squared / n_free)))
-        information = np.maximum(weight @ reliability**2, 1e-9)
-        estimate = (weight * correlation) @ reliability / information
-        mean = information @ estimate / information.sum()
-        shrunk = shrink(estimate, mean, misfit / information)
-        reliability = (reliability + shrunk) / 2
-    return np.asarray(np.clip(reliability, -MAX_RELIABILITY, MAX_RELIABILITY))
-
-
-def _average_reliability(correlation: FloatArray, precision: FloatArray) -> float:
-    """Return the reliability that equally reliable models would have."""
-    mean = (precision * correlation).sum() / max(float(precision.sum()), 1e-300)
-    return float(np.sqrt(max(mean, 1e-4)))
+    return np.where(is_clear, candidate, 1.0)
 
 
 def shrink(
@@ -427,113 +439,29 @@ def shrink(
         weight = 1 / (variance + between) ** 2
         excess = (weight * (squared_difference - variance)).sum()
         between = max(1e-6, float(excess / max(weight.sum(), 1e-300)))
-    return np.asarray(
-        expected + (estimates - expected) * between / (between + variance)
-    )
-
-
-def compute_shares(
-    correlation: FloatArray, reliability: FloatArray, family: IntArray
-) -> FloatArray:
-    """Return the share of each model in its family, (g, m).
-
-    The best linear combination of members that correlate by R and are reliable by c
-    has weights R^-1 c. Weights of the wrong sign are set to 0.
-    """
-    n_families = int(family.max()) + 1
-    shares = np.zeros((n_families, len(family)))
-    for number in range(n_families):
-        members = np.flatnonzero(family == number)
-        weights = np.ones(len(members))
-        member_reliability = reliability[members]
-        if len(members) > 1 and member_reliability.any():
-            within = correlation[np.ix_(members, members)].copy()
-            np.fill_diagonal(within, 1 + _RIDGE)
-            best = linalg.lstsq(within, member_reliability)[0]
-            best[best * member_reliability <= 0] = 0.0
-            if best.any():
-                weights = best
-        shares[number, members] = weights / np.abs(weights).sum()
-    return shares
+    share = between / (between + variance)
+    return np.asarray(expected + (estimates - expected) * share)
 
 
 def compare_rates(
-    statistics: AgreementStatistics,
-    rates: Rates,
-    shares: FloatArray,
-    reliability: FloatArray,
-    is_across: BoolArray,
+    statistics: AgreementStatistics, rates: Rates, weight: FloatArray
 ) -> float:
     """Return how similar the positive rates of models of different families are.
 
     Replicas of one learner predict each label equally often, except for chance: the
     ratio of the squared differences that chance explains to those observed is 1.
+    Models that saw other instances cannot be replicas. `weight` (m, m) is that of each
+    pair of models.
     """
-    count = rates.n_predictions
-    n_instances = np.maximum(count.mean(axis=1), 1)
-    observed = _square_distances(rates.mean)
-    variance = np.diag(statistics.products) / n_instances**2
-    covariance = statistics.products / np.outer(n_instances, n_instances)
+    n_instances = np.maximum(rates.n_predictions.mean(axis=1), 1)
+    n_products = np.outer(n_instances, n_instances)
+    covariance = statistics.products / n_products
+    variance = np.diag(covariance)
     by_chance = np.maximum(np.add.outer(variance, variance) - 2 * covariance, 0)
+    observed = cdist(rates.mean, rates.mean, "sqeuclidean")
     similarity = np.minimum(1, ratio(by_chance, observed, 1.0))
 
-    # Models that saw other instances cannot be replicas.
-    n_both = statistics.n_pairs / count.shape[1]
-    similarity = similarity * n_both / np.sqrt(np.outer(n_instances, n_instances))
-
-    weight = np.maximum(reliability, 0) ** 2 * np.abs(shares).sum(axis=0)
-    pair_weight = np.outer(weight, weight) * is_across * (n_both > 0)
-    total = max(float(pair_weight.sum()), 1e-300)
-    return min(1.0, float((pair_weight * similarity).sum() / total))
-
-
-def _square_distances(points: FloatArray) -> FloatArray:
-    """Return the squared distances of all pairs of rows."""
-    squares = (points**2).sum(axis=1)
-    distances = np.add.outer(squares, squares) - 2 * points @ points.T
-    return np.asarray(np.maximum(distances, 0))
-
-
-def _describe_families(
-    *,
-    family: IntArray,
-    shares: FloatArray,
-    reliability: FloatArray,
-    similarity: float,
-    correlation: FloatArray,
-    precision: FloatArray,
-    rates: Rates,
-) -> Families:
-    """Return the rates, deviations and reliabilities of families."""
-    # Variance of a family's mean, compared with that of a member.
-    with_itself = correlation.copy()
-    np.fill_diagonal(with_itself, 1.0)
-    variance_ratio = np.einsum("fk,kq,fq->f", shares, with_itself, shares)
-    variance_ratio = np.maximum(variance_ratio, 1e-9)
-    family_reliability = shares @ reliability / np.sqrt(variance_ratio)
-    variance = np.abs(shares) @ rates.variance * variance_ratio[:, np.newaxis]
-    return Families(
-        family=family.astype(np.float64),
-        shares=shares,
-        model_reliability=reliability,
-        reliability=np.clip(family_reliability, -MAX_RELIABILITY, MAX_RELIABILITY),
-        mean=shares @ rates.mean,
-        deviation=np.sqrt(variance),
-        max_reliability=bound_reliability(np.abs(shares) @ rates.mean, rates.prior),
-        rate_similarity=similarity,
-        correlation=correlation,
-        precision=precision,
-        prior=rates.prior,
-    )
-
-
-def bound_reliability(rate: FloatArray, prior: FloatArray) -> FloatArray:
-    """Return the largest reliability of families with the given positive rates.
-
-    Hit rates and false-alarm rates lie in [0, 1]. This bounds c**2 by the odds ratio
-    of a family's rate and the label's prior.
-    """
-    rate = np.clip(rate, 1e-9, 1 - 1e-9)
-    prior = np.clip(prior, 1e-9, 1 - 1e-9)
-    log_odds_ratio = np.log(rate / (1 - rate)) - np.log(prior / (1 - prior))
-    return np.asarray(np.exp(-np.abs(log_odds_ratio) / 2))
+    n_both = statistics.n_pairs / len(rates.prior)
+    similarity = similarity * n_both / np.sqrt(n_products)
+    weight = weight * (n_both > 0)
+    return min(1.0, float((weight * similarity).sum() / max(weight.sum(), 1e-300)))

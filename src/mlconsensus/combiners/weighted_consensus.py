@@ -40,10 +40,12 @@ symbol              variable                 shape
 """
 
 from dataclasses import dataclass, replace
-from typing import Annotated
+from functools import partial
+from typing import Annotated, Any
 
 import numpy as np
 from scipy import linalg
+from scipy.special import comb
 
 from ..decision.label_sets import Empty, best_f1
 from ..errors import InputError
@@ -52,13 +54,9 @@ from ..linalg.block_sums import ratio
 from ..linalg.gram import Gram, as_gram, compute_gram
 from ..linalg.label_map import LabelMap, apply_label_map, get_map_column, shrink_labels
 from ..linalg.sparse_scores import SparseScores, to_scores
-from ..predictions import Array, FloatArray, Matrix, Predictions
+from ..predictions import Array, BoolArray, FloatArray, Matrix, Predictions
 from ..predictions.blocks import PairValues, PredictionBlock
-from ..predictions.families import (
-    FamiliesLike,
-    average_families,
-    number_families,
-)
+from ..predictions.families import FamiliesLike, average_families, number_families
 from ..predictions.validation import Weights
 from .base import BaseCombiner, FitPass, PredictionsLike
 from .contributions import Contributions
@@ -92,21 +90,13 @@ _TINY = 1e-9
 class WeightedConsensusStatistics:
     """Sums over instances, of the estimates Z = sum u x with the information I = sum b.
 
-    Sums over pairs of different families are those over all pairs (`signal_gram`)
-    minus those within families (`family_gram`). In large label spaces there are only
-    the rows of `signal_gram`.
+    In large label spaces, `signal_gram` has the rows of the mean scores, and
+    `information_gram` is None.
     """
 
-    # Products of Z, and of I, for two labels.
+    # Products of Z for two labels, of different families; and of I.
     signal_gram: Annotated[Gram | FloatArray, Axes("l l", symmetric=True)]
-    information_gram: Annotated[
-        FloatArray | None, Axes("l l", symmetric=True, least=0)
-    ] = None
-    # The same within families.
-    family_gram: Annotated[FloatArray | None, Axes("l l", symmetric=True)] = None
-    family_information_gram: Annotated[
-        FloatArray | None, Axes("l l", symmetric=True, least=0)
-    ] = None
+    information_gram: Annotated[FloatArray | None, Axes("l l", symmetric=True)]
     # (Z / I)**2, and the number of pairs with information.
     squared_estimates: Annotated[FloatArray, Axes("l", least=0)]
     n_informed: Annotated[FloatArray, Axes("l", least=0)]
@@ -118,7 +108,7 @@ class WeightedConsensusStatistics:
     others_squares: Annotated[FloatArray, Axes("? l", least=0)]
     # Mean products of the scores of 0 to 4 different families, over pairs that at
     # least four reliable families predicted.
-    score_products: Annotated[FloatArray, Axes("? l", least=0)]
+    score_products: Annotated[FloatArray, Axes("? l")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +116,7 @@ class WeightedConsensusSolution:
     """Weights of the families, and the map of labels."""
 
     family: Annotated[FloatArray, Axes("m", least=0)]
-    shares: Annotated[FloatArray, Axes("? m")]
+    shares: Annotated[FloatArray, Axes("? m", least=-1, most=1)]
     model_reliability: Annotated[FloatArray, Axes("m", least=-1, most=1)]
     mean: Annotated[FloatArray, Axes("? l")]
     weight: Annotated[FloatArray, Axes("? l")]
@@ -211,14 +201,11 @@ class WeightedConsensus(BaseCombiner):
     @property
     def families_(self) -> dict[str, str]:
         """Family of each model; a family is named after its first member."""
-        numbers = self.solution_.family.astype(int)
-        first: dict[int, str] = {}
-        for model, number in zip(self.models_, numbers, strict=True):
-            first.setdefault(int(number), model)
-        return {
-            model: first[int(number)]
-            for model, number in zip(self.models_, numbers, strict=True)
-        }
+        first: dict[float, str] = {}
+        families = {}
+        for model, number in zip(self.models_, self.solution_.family, strict=True):
+            families[model] = first.setdefault(number, model)
+        return families
 
     @staticmethod
     def _make_block(predictions: Predictions) -> PredictionBlock:
@@ -226,22 +213,19 @@ class WeightedConsensus(BaseCombiner):
         return predictions.weighted(None).to_block()
 
     def _compute_pass_statistics(
-        self, block: PredictionBlock, state: object
+        self, block: PredictionBlock, state: Rates | None
     ) -> RateStatistics | AgreementStatistics:
         """Return the sums of the first or the second pass."""
         if state is None:
             return compute_rate_statistics(block)
-        assert isinstance(state, Rates)
         return compute_agreement_statistics(block, state)
 
     def _solve_pass(
-        self, statistics: object, state: object, models: tuple[str, ...]
+        self, statistics: Any, state: Rates | None, models: tuple[str, ...]
     ) -> Rates | Families:
         """Return the rates after the first pass, the families after the second."""
-        if isinstance(statistics, RateStatistics):
+        if state is None:
             return estimate_rates(statistics)
-        assert isinstance(statistics, AgreementStatistics)
-        assert isinstance(state, Rates)
         stated = number_families(self.families, models)
         return estimate_families(statistics, state, stated)
 
@@ -249,80 +233,84 @@ class WeightedConsensus(BaseCombiner):
         self, block: PredictionBlock
     ) -> WeightedConsensusStatistics:
         """Return the sums of the third pass."""
-        state = self.state_
-        assert isinstance(state, Families)
-        reliability = _limit(state.reliability[:, np.newaxis], state)
-        weight, information = _weigh(reliability, state.deviation)
+        state: Families = self.state_
         families = block.merge_models(state.shares)
+        weight, information = _weigh(state.reliability[:, np.newaxis], state.deviation)
         estimate = _sum_centered(families, weight, state.mean)
         total = families.count_predictions(information)
+        sums = _sum_by_family(families, state, estimate, total, (weight, information))
         if block.is_large:
-            return _sum_large(families, state, estimate, total, (weight, information))
+            mean = _compute_mean(families, np.maximum(state.reliability, 0))
+            return WeightedConsensusStatistics(
+                signal_gram=compute_gram(mean), information_gram=None, **sums
+            )
 
-        sums = _sum_others(families, state, estimate, total, (weight, information))
+        signal_gram = np.asarray(compute_gram(estimate))
+        information_gram = np.asarray(compute_gram(total))
+        if len(state.shares) > 1:
+            signal_gram = signal_gram - families.sum_label_products(weight, state.mean)
+            within = families.count_label_products(information)
+            information_gram = information_gram - within
         return WeightedConsensusStatistics(
-            signal_gram=compute_gram(estimate),
-            information_gram=np.asarray(compute_gram(total)),
-            family_gram=families.sum_label_products(weight, state.mean),
-            family_information_gram=families.count_label_products(information),
-            score_products=_multiply_scores(families, state.reliability),
-            **sums,
+            signal_gram=signal_gram, information_gram=information_gram, **sums
         )
 
     def _solve(
         self, statistics: WeightedConsensusStatistics
     ) -> WeightedConsensusSolution:
         """Return the weights of families and the map of labels."""
-        families = self.state_
-        assert isinstance(families, Families)
-        n_families = len(families.reliability)
-        is_large = statistics.family_gram is None
-
-        signal = _compute_signal(statistics, n_families)
+        families: Families = self.state_
         n_informed = np.maximum(statistics.n_informed, 1)
         variance = statistics.squared_estimates / n_informed
+        covariance = None
         ease = np.ones(len(variance))
-        if signal.is_across:
-            ease = _estimate_ease(signal.diagonal, variance, n_informed)
+        if statistics.information_gram is not None:
+            covariance = _estimate_covariance(statistics)
+            if len(families.shares) > 1:
+                ease = _estimate_ease(np.diag(covariance), variance, n_informed)
+
         reliability = _estimate_label_reliability(statistics, families, ease)
-
-        similarity = families.rate_similarity
-        if n_families > 1 and similarity < 1:
-            similarity *= measure_replication(statistics.score_products)
-        model_weights = self._get_family_weights(families)
         weight, information = _weigh(reliability, families.deviation)
-        weight = weight * model_weights
-        information = information * model_weights
+        user_weight = np.ones((len(families.shares), 1))
+        if self.weights_ is not None:
+            user_weight = (np.abs(families.shares) @ self.weights_)[:, np.newaxis]
+        information = information * user_weight
 
-        noise, common_noise = _estimate_noise(
-            statistics, information, n_informed, similarity
-        )
-        gain = _estimate_gain(statistics, reliability, families.deviation)
-        if is_large:
+        # Noise of a typical estimate, and the part of it that families share.
+        similarity = 1.0
+        if not families.is_one_family:
+            replication = measure_replication(statistics.score_products)
+            similarity = families.rate_similarity * replication
+        typical = (information * statistics.n_predictions).sum(axis=0)
+        own_noise = n_informed / np.maximum(typical, _TINY)
+        noise_of_one = statistics.n_predictions.sum(axis=0) / np.maximum(typical, _TINY)
+        common_noise = similarity * np.maximum(noise_of_one - own_noise, 0)
+        noise = own_noise + common_noise
+
+        if covariance is None:
             label_map = _shrink_large(statistics, n_informed)
         else:
-            phi = _correlate_labels(signal, variance / ease, n_informed, ease)
+            is_across = len(families.shares) > 1
+            phi = _correlate_labels(covariance, variance, n_informed, ease, is_across)
+            gain = _estimate_gain(statistics, reliability, families.deviation)
             label_map = _filter_labels(phi, noise, gain, statistics.n_informed > 0)
+        vote_share = _VOTE_SHARE * (1 - similarity)
+        if not families.reliability.any():
+            vote_share = 1.0
         return WeightedConsensusSolution(
             family=families.family,
             shares=families.shares,
             model_reliability=families.model_reliability,
             mean=families.mean,
-            weight=weight,
+            weight=weight * user_weight,
             information=information,
             noise=noise,
             common_noise=common_noise,
             label_map=label_map,
             prior=families.prior,
-            vote_weight=_weigh_votes(families, model_weights),
-            vote_share=_choose_vote_share(families, similarity),
+            vote_weight=_weigh_votes(families, user_weight[:, 0]),
+            vote_share=vote_share,
         )
-
-    def _get_family_weights(self, families: Families) -> FloatArray:
-        """Return the user's weight of each family, (g, 1)."""
-        if self.weights_ is None:
-            return np.ones((len(families.shares), 1))
-        return (np.abs(families.shares) @ self.weights_)[:, np.newaxis]
 
     @staticmethod
     def _apply(
@@ -331,25 +319,24 @@ class WeightedConsensus(BaseCombiner):
         """Return the scores of one block; Eq. (3)."""
         families = block.merge_models(solution.shares)
         if block.is_large:
-            mean = _compute_weighted_mean(families, solution)
+            mean = _compute_mean(families, solution.vote_weight)
             if solution.label_map is None:
                 return to_scores(mean)
             return apply_label_map(mean, solution.label_map)
 
         vote = _vote(families, solution).to_array()
-        scores = vote
-        if solution.vote_share < 1 and solution.label_map is not None:
-            estimate = _estimate_signal(families, solution)
-            filtered = apply_label_map(estimate, solution.label_map)
-            filtered = np.maximum(
-                solution.prior + filtered, _MIN_SCORE * solution.prior
-            )
-            share = solution.vote_share
-            scores = (1 - share) * filtered + share * vote
-        correction = solution.correction
-        if correction is None:
+        if solution.vote_share == 1 or solution.label_map is None:
+            return vote
+        estimate = _sum_centered(families, solution.weight, solution.mean)
+        total = families.count_predictions(solution.information)
+        factor = total.map(_divide_estimate, solution.noise, solution.common_noise)
+        estimate = estimate.map(np.multiply, factor)
+        filtered = solution.prior + apply_label_map(estimate, solution.label_map)
+        filtered = np.maximum(filtered, _MIN_SCORE * solution.prior)
+        scores = (1 - solution.vote_share) * filtered + solution.vote_share * vote
+        if solution.correction is None:
             return np.asarray(scores)
-        return apply_correction(block, scores, correction)
+        return apply_correction(block, scores, solution.correction)
 
     @staticmethod
     def _learn(
@@ -357,13 +344,7 @@ class WeightedConsensus(BaseCombiner):
     ) -> WeightedConsensusSolution:
         """Correct the solution by the gold labels of some instances."""
         gold = predictions.gold
-        solution = replace(
-            solution,
-            n_gold_labels=None,
-            curve=None,
-            model_correction=None,
-            label_correction=None,
-        )
+        solution = replace(solution, n_gold_labels=None, curve=None)
         if gold is None:
             return solution
         block = WeightedConsensus._make_block(predictions)
@@ -400,18 +381,13 @@ class WeightedConsensus(BaseCombiner):
         that gold labels corrected are probabilities.
         """
         solution = self.solution_
-        if isinstance(scores, SparseScores):
-            return super().choose_label_sets(scores, predictions, empty)
         if solution.curve is not None:
             return best_f1(scores, empty=empty)
         is_counted = solution.vote_weight > 0
         if solution.vote_share < 1:
-            weight = solution.vote_weight
-            limit = (weight**3).sum() / max(2 * (weight**2).sum(), 1e-300)
-            is_counted = weight >= limit
+            is_counted = _is_reliable(solution.vote_weight)
         shares = solution.shares[is_counted]
-        n_models = solution.shares.shape[1]
-        if len(shares) < n_models and len(shares) > 0:
+        if 0 < len(shares) < solution.shares.shape[1]:
             predictions = average_families(predictions, shares)
         return super().choose_label_sets(scores, predictions, empty)
 
@@ -482,20 +458,13 @@ def weighted_consensus(
 # The third pass.
 
 
-def _limit(reliability: FloatArray, families: Families) -> FloatArray:
-    """Return reliabilities (g, l) within the bounds of the families' rates."""
-    bound = np.minimum(families.max_reliability, MAX_RELIABILITY)
-    return np.clip(reliability, -bound, bound)
-
-
 def _weigh(
     reliability: FloatArray, deviation: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return the weight u and the information b of each family and label; Eq. (2)."""
     odds = reliability / (1 - reliability**2)
-    weight = ratio(odds, deviation, 0.0)
-    information = np.where(deviation > 0, odds * reliability, 0.0)
-    return weight, information
+    weight = ratio(odds * np.ones_like(deviation), deviation, 0.0)
+    return weight, weight * deviation * reliability
 
 
 def _sum_centered(
@@ -505,7 +474,7 @@ def _sum_centered(
     return families.sum_predictions(weight * (1 - mean), -weight * mean)
 
 
-def _sum_others(
+def _sum_by_family(
     families: PredictionBlock,
     state: Families,
     estimate: PairValues,
@@ -524,8 +493,7 @@ def _sum_others(
     with_all = families.sum_scores_by_model(estimate)
     with_all = with_all - mean * families.count_predictions_by_model(estimate)
     total_information = families.count_predictions_by_model(total)
-    squared = estimate.map(np.square)
-    total_squares = families.count_predictions_by_model(squared)
+    total_squares = families.count_predictions_by_model(estimate.map(np.square))
     others_squares = total_squares - 2 * weight * with_all + weight**2 * squares
     others_information = total_information - information * count
 
@@ -538,23 +506,8 @@ def _sum_others(
         "agreement": with_all - weight * squares,
         "others_information": np.maximum(others_information, 0),
         "others_squares": np.maximum(others_squares, 0),
+        "score_products": _multiply_scores(families, state.reliability),
     }
-
-
-def _sum_large(
-    families: PredictionBlock,
-    state: Families,
-    estimate: PairValues,
-    total: PairValues,
-    weights: tuple[FloatArray, FloatArray],
-) -> WeightedConsensusStatistics:
-    """Return the sums for a large label space: products of weighted mean scores."""
-    mean = _divide_by_share(families, np.maximum(state.reliability, 0))
-    return WeightedConsensusStatistics(
-        signal_gram=compute_gram(mean),
-        score_products=np.zeros((5, families.n_labels)),
-        **_sum_others(families, state, estimate, total, weights),
-    )
 
 
 def _is_informed(information: Array) -> FloatArray:
@@ -562,108 +515,59 @@ def _is_informed(information: Array) -> FloatArray:
     return np.asarray(information > _TINY, dtype=np.float64)
 
 
+def _is_reliable(reliability: FloatArray) -> BoolArray:
+    """Return which families are at least half as reliable as the average."""
+    positive = np.maximum(reliability, 0)
+    average = (positive**3).sum() / max((positive**2).sum(), 1e-300)
+    return np.asarray(2 * positive > average)
+
+
 def _multiply_scores(families: PredictionBlock, reliability: FloatArray) -> FloatArray:
     """Return the sums of the mean products of 0 to 4 different families' scores.
 
-    Only families count that are at least half as reliable as the average, and pairs
-    that four of them predicted. Newton's identities give the products of different
-    families from the sums of powers.
+    Only reliable families count, and pairs that four of them predicted.
     """
-    positive = np.maximum(reliability, 0)
-    is_reliable = 2 * positive * (positive**2).sum() > (positive**3).sum()
-    selected = np.repeat(is_reliable[:, np.newaxis], families.n_labels, axis=1)
-    weights = selected.astype(np.float64)
-    count = families.count_predictions(weights)
-    powers = [
-        families.raise_scores(power).sum_scores(weights) for power in (1, 2, 3, 4)
-    ]
+    selected = _is_reliable(reliability)[:, np.newaxis] * np.ones(families.n_labels)
+    count = families.count_predictions(selected)
+    powers = []
+    for power in (1, 2, 3, 4):
+        powers.append(families.raise_scores(power).sum_scores(selected))
     sums = []
     for n_factors in range(5):
-        products = count.map(_PRODUCTS[n_factors], *powers)
+        products = count.map(partial(_compute_mean_product, n_factors), *powers)
         sums.append(products.sum_over_instances())
     return np.array(sums)
 
 
-def _count_usable(count: Array, *powers: Array) -> FloatArray:
-    """Return 1 for pairs with predictions of at least four families."""
-    return np.asarray(count > 3.5, dtype=np.float64)
+def _compute_mean_product(n_factors: int, count: Array, *powers: Array) -> FloatArray:
+    """Return the mean product of different families' scores, from sums of powers.
 
-
-def _multiply_1(count: Array, first: Array, *powers: Array) -> FloatArray:
-    """Return the mean score of each pair."""
-    return np.where(count > 3.5, first / np.maximum(count, 1), 0.0)
-
-
-def _multiply_2(count: Array, first: Array, second: Array, *_: Array) -> FloatArray:
-    """Return the mean product of two different families' scores."""
-    first = np.asarray(first, dtype=np.float64)
-    n_products = np.maximum(count, 4) * (np.maximum(count, 4) - 1)
-    return np.where(count > 3.5, (first**2 - second) / n_products, 0.0)
-
-
-def _multiply_3(
-    count: Array, first: Array, second: Array, third: Array, *_: Array
-) -> FloatArray:
-    """Return the mean product of three different families' scores."""
-    first = np.asarray(first, dtype=np.float64)
-    n = np.maximum(count, 4)
-    triples = first**3 - 3 * first * second + 2 * np.asarray(third, np.float64)
-    return np.where(count > 3.5, triples / (n * (n - 1) * (n - 2)), 0.0)
-
-
-def _multiply_4(
-    count: Array, first: Array, second: Array, third: Array, fourth: Array
-) -> FloatArray:
-    """Return the mean product of four different families' scores."""
-    first = np.asarray(first, dtype=np.float64)
-    second = np.asarray(second, dtype=np.float64)
-    n = np.maximum(count, 4)
-    products = first**4 - 6 * first**2 * second + 3 * second**2
-    products = products + 8 * first * third - 6 * np.asarray(fourth, np.float64)
-    return np.where(count > 3.5, products / (n * (n - 1) * (n - 2) * (n - 3)), 0.0)
-
-
-_PRODUCTS = (_count_usable, _multiply_1, _multiply_2, _multiply_3, _multiply_4)
+    With the sums p_i of the i-th powers, Newton's identities give the elementary
+    symmetric polynomials k e_k = e_(k-1) p_1 - e_(k-2) p_2 + ...; e_k is a sum of
+    count over k products.
+    """
+    is_usable = np.asarray(count > 3.5, dtype=np.float64)
+    polynomials = [is_usable]
+    for k in range(1, n_factors + 1):
+        signed = is_usable * 0
+        for i in range(1, k + 1):
+            signed = signed - (-1) ** i * polynomials[k - i] * powers[i - 1]
+        polynomials.append(signed / k)
+    n_products = comb(np.maximum(count, 4), n_factors)
+    return np.asarray(polynomials[n_factors] / n_products)
 
 
 # The solution.
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Signal:
-    """Covariances of the labels' signals."""
+def _estimate_covariance(statistics: WeightedConsensusStatistics) -> FloatArray:
+    """Return the covariances of signals, (l, l): products of Z over those of I.
 
-    covariance: FloatArray | None  # (l, l); None in large label spaces
-    is_across: bool  # whether they are from products of different families
-    is_observed: Array | None  # (l,) labels with products of different families
-
-    @property
-    def diagonal(self) -> FloatArray:
-        """Variance of each label's signal, NaN if it is unknown."""
-        variances = np.diag(get_present(self.covariance)).copy()
-        variances[~get_present(self.is_observed)] = np.nan
-        return variances
-
-
-def _compute_signal(
-    statistics: WeightedConsensusStatistics, n_families: int
-) -> _Signal:
-    """Return the covariances of signals: products of Z divided by those of I."""
-    if statistics.family_gram is None:
-        return _Signal(covariance=None, is_across=False, is_observed=None)
-
-    signal_gram = np.asarray(statistics.signal_gram)
-    information_gram = get_present(statistics.information_gram)
-    within = get_present(statistics.family_information_gram)
-    across = information_gram - within
-    across = np.where(across > 1e-6 * information_gram, across, 0.0)
-    is_across = n_families > 1 and bool(across.any())
-    covariance = ratio(signal_gram, information_gram, 0.0)
-    if is_across:
-        covariance = ratio(signal_gram - statistics.family_gram, across, 0.0)
-    return _Signal(
-        covariance=covariance, is_across=is_across, is_observed=np.diag(across) > 0
-    )
+    They are 0 for labels that no two families predicted.
+    """
+    information = get_present(statistics.information_gram)
+    is_known = information > 1e-12 * information.max(initial=0)
+    return ratio(np.asarray(statistics.signal_gram), information * is_known, 0.0)
 
 
 def _estimate_ease(
@@ -671,7 +575,7 @@ def _estimate_ease(
 ) -> FloatArray:
     """Return how much easier each label is than the average: its signal's variance."""
     ease = np.ones(len(variance))
-    is_known = ~np.isnan(signal_variance)
+    is_known = signal_variance != 0
     if is_known.any():
         chance = 2 * np.maximum(variance**2 - 1, 0.01) / n_informed
         estimates = shrink(signal_variance[is_known], 1.0, chance[is_known])
@@ -688,15 +592,18 @@ def _estimate_label_reliability(
     to the family's reliability times the ease of the label.
     """
     scale = np.sqrt(ease)
-    start = _limit(families.reliability[:, np.newaxis], families) * scale
-    reliability = np.clip(start, -MAX_RELIABILITY, MAX_RELIABILITY)
+    sign = np.sign(families.reliability)[:, np.newaxis]
+    reliability = families.reliability[:, np.newaxis] * scale
+    reliability = np.clip(reliability, -MAX_RELIABILITY, MAX_RELIABILITY)
     others = scale * statistics.others_information
     estimate = ratio(ratio(statistics.agreement, families.deviation, 0.0), others, 0.0)
     chance = ratio(statistics.others_squares * (1 - reliability**2), others**2, 0.0)
 
-    is_usable = statistics.others_information > _TINY
-    is_usable &= (chance > 0) & (families.deviation > 0)
-    for number in np.flatnonzero(is_usable.sum(axis=1) > 1):
+    is_usable = (statistics.others_information > _TINY) & (chance > 0)
+    is_usable &= (families.deviation > 0) & (is_usable.sum(axis=1, keepdims=True) > 1)
+    if families.is_ambiguous:
+        is_usable[:] = False
+    for number in np.flatnonzero(is_usable.any(axis=1)):
         usable = is_usable[number]
         reliability[number, usable] = shrink(
             estimate[number, usable],
@@ -705,9 +612,7 @@ def _estimate_label_reliability(
         )
 
     # A family keeps its sign on all labels.
-    sign = np.sign(families.reliability)[:, np.newaxis]
-    positive = np.clip(sign * reliability, 0, MAX_RELIABILITY)
-    return _limit(sign * positive, families)
+    return np.asarray(sign * np.clip(sign * reliability, 0, MAX_RELIABILITY))
 
 
 def measure_replication(score_products: FloatArray) -> float:
@@ -749,21 +654,6 @@ def measure_replication(score_products: FloatArray) -> float:
     return float(np.clip((weight * observed).sum() / expected, 0, 1))
 
 
-def _estimate_noise(
-    statistics: WeightedConsensusStatistics,
-    information: FloatArray,
-    n_informed: FloatArray,
-    similarity: float,
-) -> tuple[FloatArray, FloatArray]:
-    """Return the noise N of a typical estimate, and the part that families share."""
-    typical = (information * statistics.n_predictions).sum(axis=0)
-    typical = np.maximum(typical, _TINY)
-    own_noise = n_informed / typical
-    noise_of_one = statistics.n_predictions.sum(axis=0) / typical
-    common_noise = similarity * np.maximum(noise_of_one - own_noise, 0)
-    return own_noise + common_noise, common_noise
-
-
 def _estimate_gain(
     statistics: WeightedConsensusStatistics,
     reliability: FloatArray,
@@ -776,13 +666,16 @@ def _estimate_gain(
 
 
 def _correlate_labels(
-    signal: _Signal, variance: FloatArray, n_informed: FloatArray, ease: FloatArray
+    covariance: FloatArray,
+    variance: FloatArray,
+    n_informed: FloatArray,
+    ease: FloatArray,
+    is_across: bool,
 ) -> FloatArray:
     """Return the correlations of the labels' signals, without negative eigenvalues."""
-    covariance = get_present(signal.covariance)
-    chance = variance / np.sqrt(n_informed)
+    chance = variance / ease / np.sqrt(n_informed)
     scale = np.sqrt(ease)
-    if not signal.is_across:
+    if not is_across:
         chance = 1 / np.sqrt(n_informed)
         scale = np.sqrt(np.maximum(np.diag(covariance), 1e-12))
 
@@ -834,33 +727,16 @@ def _shrink_once(signal: FloatArray) -> FloatArray:
     return signal / (1 + signal)
 
 
-def _weigh_votes(families: Families, model_weights: FloatArray) -> FloatArray:
+def _weigh_votes(families: Families, user_weight: FloatArray) -> FloatArray:
     """Return the weight of each family in the vote, at most 1."""
     weight = np.maximum(families.reliability, 0)
     if not weight.any():
         weight = np.count_nonzero(families.shares, axis=1).astype(np.float64)
-    weight = weight * model_weights[:, 0]
+    weight = weight * user_weight
     return weight / max(float(weight.max()), 1e-300)
 
 
-def _choose_vote_share(families: Families, similarity: float) -> float:
-    """Return the share h of the vote in a score; 1 if there is no signal."""
-    if not families.reliability.any():
-        return 1.0
-    return _VOTE_SHARE * (1 - similarity)
-
-
 # Applying it.
-
-
-def _estimate_signal(
-    families: PredictionBlock, solution: WeightedConsensusSolution
-) -> PairValues:
-    """Return z, shrunk where fewer families than usual made a prediction; Eq. (2)."""
-    estimate = _sum_centered(families, solution.weight, solution.mean)
-    total = families.count_predictions(solution.information)
-    factor = total.map(_divide_estimate, solution.noise, solution.common_noise)
-    return estimate.map(np.multiply, factor)
 
 
 def _divide_estimate(
@@ -874,30 +750,21 @@ def _divide_estimate(
 
 
 def _vote(families: PredictionBlock, solution: WeightedConsensusSolution) -> PairValues:
-    """Return the mean score of each pair, weighted by the families' reliability."""
-    weight = np.repeat(solution.vote_weight[:, np.newaxis], families.n_labels, axis=1)
-    inverted = _count_inverted(solution.shares)[:, np.newaxis]
+    """Return the mean score of each pair, weighted by the families' reliability.
+
+    The vote of an inverted member is 1 - y.
+    """
+    weight = solution.vote_weight[:, np.newaxis] * np.ones(families.n_labels)
+    inverted = np.maximum(-solution.shares, 0).sum(axis=1)[:, np.newaxis]
     total = families.sum_predictions(weight * (1 + inverted), weight * inverted)
     return total.divide(families.count_predictions(weight), solution.prior)
 
 
-def _count_inverted(shares: FloatArray) -> FloatArray:
-    """Return the share of inverted members in each family: their votes are 1 - y."""
-    return np.asarray(np.maximum(-shares, 0).sum(axis=1))
-
-
-def _compute_weighted_mean(
-    families: PredictionBlock, solution: WeightedConsensusSolution
-) -> PairValues:
-    """Return the weighted mean score of each pair, 0 if there is no prediction."""
-    return _divide_by_share(families, solution.vote_weight)
-
-
-def _divide_by_share(families: PredictionBlock, weight: FloatArray) -> PairValues:
+def _compute_mean(families: PredictionBlock, weight: FloatArray) -> PairValues:
     """Return the mean score of each pair, weighted by (g,) weights."""
     if not weight.any():
         weight = np.ones_like(weight)
-    weights = np.repeat(weight[:, np.newaxis], families.n_labels, axis=1)
+    weights = weight[:, np.newaxis] * np.ones(families.n_labels)
     return families.sum_scores(weights).divide(families.count_predictions(weights), 0.0)
 
 
@@ -911,49 +778,45 @@ def _explain_score(
     label: int,
 ) -> Contributions:
     """Return what each prediction (m, l) of one instance adds to a label's score."""
-    shares = solution.shares
-    members = np.abs(shares)
-    # Each member's part of its family's score, and of its family's presence.
-    present_share = members @ presence
-    is_present = present_share > 0
-    part = ratio(np.ones_like(present_share), present_share, 0.0)
     family = solution.family.astype(int)
-    own_share = shares[family, np.arange(len(family))][:, np.newaxis]
-    score_part = own_share * scores * part[family]
-    presence_part = np.abs(own_share) * presence * part[family]
+    n_models, n_labels = scores.shape
+    share = solution.shares[family, np.arange(n_models)][:, np.newaxis]
+    members = np.abs(solution.shares)
 
-    n_labels = scores.shape[1]
+    # Part of each member in its family's score, and the score that it gives.
+    present_share = members @ presence
+    part = ratio(np.abs(share) * presence, present_share[family], 0.0)
+    family_score = np.sign(share) * part * scores
+    is_present = present_share > 0
+    vote_weight = solution.vote_weight[:, np.newaxis]
+    vote_part = ratio(vote_weight[family] * part, (vote_weight * is_present).sum(0), 0)
+
     column = np.zeros(n_labels)
     column[label] = 1.0
     if solution.label_map is not None:
         column = get_map_column(solution.label_map, label, n_labels)
-    vote_weight = solution.vote_weight[:, np.newaxis]
-    total_vote = (vote_weight * is_present).sum(axis=0)
     if not isinstance(solution.label_map, np.ndarray):
-        mean_part = vote_weight[family] * score_part
-        return Contributions(0.0, ratio(mean_part, total_vote, 0.0) * column)
+        return Contributions(0.0, vote_part * np.sign(share) * scores * column)
 
     # The filtered estimate.
-    centered = score_part - presence_part * solution.mean[family]
+    centered = family_score - part * solution.mean[family]
     information = (solution.information * is_present).sum(axis=0)
     factor = _divide_estimate(information, solution.noise, solution.common_noise)
-    share = solution.vote_share
-    statements = (1 - share) * solution.weight[family] * centered * factor * column
+    vote_share = solution.vote_share
+    terms = (1 - vote_share) * solution.weight[family] * centered * factor * column
     prior = float(solution.prior[label])
-    filtered = (1 - share) * prior + float(statements.sum())
-    remainder = max((1 - share) * _MIN_SCORE * prior - filtered, 0.0)
+    filtered = (1 - vote_share) * prior + float(terms.sum())
+    remainder = max((1 - vote_share) * _MIN_SCORE * prior - filtered, 0.0)
 
     # The vote: an inverted member votes 1 - y.
-    if total_vote[label] > 0:
-        inverted = np.maximum(-own_share, 0) * presence * part[family]
-        votes = score_part + inverted - presence_part * prior
-        vote_part = share * vote_weight[family] * votes / total_vote[label]
-        statements[:, label] += vote_part[:, label]
-    contributions = Contributions(prior, statements, remainder)
-    correction = solution.correction
-    if correction is None:
+    vote = np.where(share < 0, 1 - scores, scores)[:, label] - prior
+    terms[:, label] += vote_share * vote_part[:, label] * vote
+    contributions = Contributions(prior, terms, remainder)
+    if solution.correction is None:
         return contributions
-    return _explain_correction(contributions, scores, presence, correction, label)
+    return _explain_correction(
+        contributions, scores, presence, solution.correction, label
+    )
 
 
 def _explain_correction(
