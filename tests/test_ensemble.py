@@ -162,3 +162,16 @@ def test_weights_and_metadata_reach_the_classifiers():
 def test_other_targets_are_refused(y, message):
     with pytest.raises(ValueError, match=message):
         trees().fit(X, y)
+
+
+def test_a_stated_family_is_one_model_for_voting():
+    X, y = make_multilabel_classification(random_state=0)
+    members = [(name, DecisionTreeClassifier(max_depth=2)) for name in ("t-1", "t-2")]
+    estimators = [*members, ("near", KNeighborsClassifier())]
+    ensemble = mlc.ConsensusClassifier(
+        estimators, combiner="majority_vote", families="by-name"
+    ).fit(X, y)
+    tree, _, near = ensemble.panel(X).to_array()
+    np.testing.assert_allclose(ensemble.decision_function(X), (tree + near) / 2)
+    assert ensemble.combiner_.models_ == ("t-1 + t-2", "near")
+    assert ensemble.predict(X).shape == y.shape

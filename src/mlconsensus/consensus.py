@@ -152,7 +152,9 @@ class Consensus:
     def diagnostics(self) -> Diagnostics:
         """Agreement and quality of the models, disputed and changed labels."""
         self._expect_few("diagnostics")
-        return inspection.diagnose(self.predictions, self.scores, self.vote)
+        return inspection.diagnose(
+            self.predictions, self.scores, self.vote, self.combiner
+        )
 
     def report(self, truth: Truth = None) -> Report:
         """Return a report about models, labels, and what consensus changed and why.

@@ -17,11 +17,13 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from .combiners.base import BaseCombiner
 from .combiners.registry import Method, make_combiner
+from .combiners.weighted_consensus import WeightedConsensus
 from .decision.label_sets import cardinalities, match_instances
 from .errors import InputError
 from .predictions import Array, FloatArray, Predictions
-from .predictions.families import FamiliesLike
+from .predictions.families import FamiliesLike, merge_stated_families
 
 # Probabilities are at least this and at most 1 minus this, so that their logarithms
 # are finite.
@@ -49,7 +51,6 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
     prefit : bool, default=False
         Whether the classifiers are fitted already and stay as they are. `fit` then only
         fits the combiner to their predictions for its `X`, and needs no `y`.
-
     families : None, "independent", "by-name" or mapping, default=None
         Which classifiers are related, as in `combine`.
 
@@ -61,6 +62,8 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
         The fitted classifiers by name.
     combiner_ : BaseCombiner
         The fitted combiner.
+    classifier_names_ : tuple of str
+        Names of the classifiers that are combined.
     labels_ : tuple of str
         Names of the labels: columns of the `y` that was fitted, if it was a DataFrame.
     classes_ : list of ndarray, or ndarray of shape (l,)
@@ -145,7 +148,9 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
         method = self.combiner
         if method is not None and not isinstance(method, str):
             method = clone(method)
-        self.combiner_ = make_combiner(method, self.families).fit(predictions)
+        combiner = make_combiner(method, self.families)
+        self.combiner_ = combiner.fit(self._merge_families(combiner, predictions))
+        self.classifier_names_ = predictions.models
         self.labels_ = predictions.labels
         if is_multilabel:
             self.classes_ = [np.array([0, 1])] * len(predictions.labels)
@@ -168,7 +173,7 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
         """
         check_is_fitted(self)
         scores = [_compute_scores(classifier, X) for classifier in self.estimators_]
-        return Predictions(scores, models=self.combiner_.models_, labels=self.labels_)
+        return Predictions(scores, models=self.classifier_names_, labels=self.labels_)
 
     def predict(self, X: ArrayLike) -> Array:
         """Return label sets, with as many labels as the classifiers give on average.
@@ -187,9 +192,9 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
         check_is_fitted(self)
         if isinstance(self.classes_, list):
             # As for any classifier, the labels of an instance do not depend on others.
-            panel = self.panel(X)
-            scores = self.combiner_.transform(panel)
-            label_sets = match_instances(scores, cardinalities(panel))
+            predictions = self._merge_families(self.combiner_, self.panel(X))
+            scores = self.combiner_.transform(predictions)
+            label_sets = match_instances(scores, cardinalities(predictions))
             return np.asarray(label_sets, dtype=np.int64)
         return np.asarray(self.classes_[self._combine(X).argmax(axis=1)])
 
@@ -280,7 +285,19 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
     def _combine(self, X: ArrayLike) -> FloatArray:
         """Return the consensus scores (n, l)."""
         predictions = self.panel(X)  # first, as it checks that all is fitted
+        predictions = self._merge_families(self.combiner_, predictions)
         return np.asarray(self.combiner_.transform(predictions))
+
+    def _merge_families(
+        self, combiner: BaseCombiner, predictions: Predictions
+    ) -> Predictions:
+        """Return the combiner's input: a stated family is one model for most methods.
+
+        Weighted consensus weights the members of a family itself.
+        """
+        if isinstance(combiner, WeightedConsensus):
+            return predictions
+        return merge_stated_families(predictions, self.families)
 
 
 def _check_target(y: ArrayLike | None) -> Array:

@@ -9,6 +9,7 @@ from .combiners.base import PredictionsLike
 from .consensus import Consensus, combine
 from .model_selection.comparison import find_inclusion_probabilities
 from .predictions import CHANCE, FloatArray, Gold, Predictions, ScoreTable
+from .predictions.families import FamiliesLike
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +27,7 @@ def ask(
     goal: Goal = "consensus",
     *,
     gold: object = None,
+    families: FamiliesLike = None,
     seed: int = 0,
 ) -> QueryTable:
     """Choose which instances a person should label next.
@@ -42,6 +44,8 @@ def ask(
     gold : array-like of shape (n, l), DataFrame or ScoreTable, default=None
         Gold labels so far, as in `combine`. A table of an earlier call of `ask` can be
         used as it is, once it is filled in.
+    families : None, "independent", "by-name" or mapping, default=None
+        Families of related models, as in `combine`.
     seed : int, default=0
         Seed of the random draw.
 
@@ -61,7 +65,7 @@ def ask(
     >>> mlc.combine(panel, gold=replace(queries.table, scores=labels)).gold.shape
     (1000, 20)
     """
-    consensus = combine(predictions, gold=gold)
+    consensus = combine(predictions, gold=gold, families=families)
     panel = consensus.predictions
     n_labels = len(panel.labels)
     gold_labels = panel.gold

@@ -272,10 +272,7 @@ def test_models_that_look_wrong_are_named(run, tmp_path):
             ScoreTable(name, scores, [f"i{i}" for i in range(500)], list("uvwxyz")),
         )
     ran = run("combine", "a.csv", "b.csv", "c.csv", "d.csv", "-o", "out.csv")
-    assert ran.err.startswith(
-        "d answers as if at random: over 500 instances its correlation with the "
-        "others is "
-    )
+    assert ran.err.startswith("d is random: its correlation with other models is ")
     assert len(ran.err.splitlines()) == 2
 
 

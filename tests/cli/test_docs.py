@@ -43,10 +43,10 @@ def printed(line):
 
 
 @pytest.mark.parametrize(
-    "page", ["command-line.md", "agreement.md", "explanations.md", "referee.md"]
+    "page", ["command-line.md", "agreement.md", "explanations.md", "held-out-models.md"]
 )
 def test_a_page_shows_what_is_printed(page, tmp_path, monkeypatch):
-    if page == "referee.md":
+    if page == "held-out-models.md":
         demo(tmp_path / "here")
     else:
         shutil.copytree(ROOT / "examples" / "news", tmp_path / "here")

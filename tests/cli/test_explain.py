@@ -35,7 +35,8 @@ def test_the_labels_put_first_are_explained(run, panel):
     ran = run("explain", *FILES, "--instance", "2", "--method", "mv", "--top-k", "2")
     titles = [line for line in ran.out.splitlines() if line.startswith("instance")]
     assert titles == [
-        f"instance 2, label {label}: 1.0000 by majority_vote, 1.0000 by voting; in the label set"
+        f"instance 2, label {label}: 1.0000 by majority_vote, 1.0000 by voting; in the "
+        "label set"
         for label in ("news", "war")
     ]
     assert run("explain", *FILES, "--instance", "2").out.count("instance 2, label") == 3

@@ -119,9 +119,9 @@ def test_bad_truth(run, panel, truth, words):
 def test_compare(run, panel):
     ran = run("compare", "a.csv", "b.csv", "c.csv", "--truth", "truth.csv", "--json")
     result = json.loads(ran.out)
-    assert list(result) == ["BM", *NAMES, "voices"]
+    assert list(result) == ["BM", *NAMES, "effective_models", "families"]
     assert result["MV"]["ranking_loss"] == 0
-    assert (result["voices"]["low"], result["voices"]["high"]) == (
+    assert (result["effective_models"]["low"], result["effective_models"]["high"]) == (
         1,
         3,
     )  # three cannot tell
@@ -136,7 +136,14 @@ def test_compare(run, panel):
             "--each-model",
         ).out
     )
-    assert list(by_model) == ["a", "b", "BM", *NAMES, "voices"]
+    assert list(by_model) == [
+        "a",
+        "b",
+        "BM",
+        *NAMES,
+        "effective_models",
+        "families",
+    ]
     mean = (by_model["a"]["micro_auc"] + by_model["b"]["micro_auc"]) / 2
     assert by_model["BM"]["micro_auc"] == pytest.approx(mean)
 
@@ -146,7 +153,7 @@ def test_compare_marks_the_best(run, panel):
     lines = run("compare", "a.csv", "d.csv", "--truth", "truth.csv").out.splitlines()
     assert "ranking loss ↓" in lines[0]
     assert (
-        lines[-1] == "BM: mean of the base models; * best of its column."
+        lines[-1] == "BM: mean of the models; * best of its column."
     )  # two cannot tell how many voices they are
     assert [line.split()[0] for line in lines[1 : 2 + len(NAMES)]] == [
         "BM",
@@ -201,7 +208,7 @@ def test_agreement(run, panel):
     result = json.loads(run("agreement", "a.csv", "b.csv", "c.csv", "--json").out)
     assert [one["label"] for one in result["labels"]] == ["sport", "news", "war"]
     assert result["labels"][0]["alpha"]["value"] == 1
-    assert [one["raters"] for one in result["pairs"]] == [
+    assert [one["models"] for one in result["pairs"]] == [
         ["a", "b"],
         ["a", "c"],
         ["b", "c"],
@@ -210,8 +217,7 @@ def test_agreement(run, panel):
     assert alone.code == 2
     assert (
         alone.err
-        == "mlconsensus: agreement: found one rater, expected at least two, who can "
-        "differ\n"
+        == "mlconsensus: agreement: found one model, expected at least two to compare\n"
     )
 
 
@@ -238,12 +244,17 @@ def test_compare_without_truth(run, raters):
     assert [line.split()[0] for line in lines[1 : len(NAMES)]] == [
         m for m in NAMES if m != "MV"
     ]
-    assert lines[-2].startswith("In the mean of the four, ")
+    assert lines[-2].startswith("There is no evidence that a method is better ")
     result = json.loads(run("compare", *raters, "--json").out)
-    assert (result["n_raters"], result["n_groups"], result["n_folds"]) == (5, 5, 5)
+    assert (result["n_models"], result["n_families"], result["n_folds"]) == (5, 5, 5)
     assert result["sentence"] == lines[-2]
-    assert result["voices"]["sentence"] + "." == lines[-1]
-    assert 4.5 < result["voices"]["estimate"] <= result["voices"]["high"] <= 5
+    assert result["effective_models"]["sentence"] + "." == lines[-1]
+    assert (
+        4.5
+        < result["effective_models"]["estimate"]
+        <= result["effective_models"]["high"]
+        <= 5
+    )
     for gains in result["gains"].values():
         for gain in gains.values():
             assert gain["low"] <= gain["expected"] <= gain["high"]
@@ -253,32 +264,75 @@ def test_groups_are_held_out_together(run, raters):
     result = json.loads(
         run("compare", *raters, "--families", "groups.csv", "--json").out
     )
-    assert (result["n_groups"], result["n_folds"]) == (4, 4)
+    assert (result["n_families"], result["n_folds"]) == (4, 4)
     ran = run("compare", *raters[1:], "--families", "groups.csv")
     assert (ran.code, ran.out) == (2, "")
     assert "families: found model 'a', expected one of" in ran.err
 
 
+def test_families_in_every_command(run, raters, tmp_path):
+    (tmp_path / "one.csv").write_text("model,family\na,x\nb,x\nc,x\n")
+    options = ["--families", "one.csv"]
+    agreement = json.loads(run("agreement", *raters, *options, "--json").out)
+    assert [entry["models"] for entry in agreement["models"]] == [
+        ["a + b + c"],
+        ["d"],
+        ["e"],
+    ]
+
+    # A truth and gold labels go together with families.
+    truth = "".join(f"{i},1,0,0,1\n" for i in range(0, 200, 2))
+    (tmp_path / "truth.csv").write_text("id,w,x,y,z\n" + truth)
+    for reference in ("--truth", "--gold"):
+        compared = run("compare", *raters, *options, reference, "truth.csv", "--json")
+        assert compared.code == 0
+        families = json.loads(compared.out)["families"]
+        assert families["origin"] == "stated"
+        assert [entry["models"] for entry in families["families"]] == [["a", "b", "c"]]
+
+    asked = ["--budget", "5", "--output", "ask.csv"]
+    assert run("ask", *raters, *options, *asked).code == 0
+    assert run("explain", *raters, *options, "--instance", "7").code == 0
+    report = run("report", *raters, *options, "--output-format", "text")
+    assert "a, b and c are one family, as stated" in report.out
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("a,x\nzoe,x\n", "families: found model 'zoe', expected one of the 5 models"),
+        ("a,x\na,y\n", "f.csv, row 2: found the model 'a' again, expected each once"),
+        ("a,x,y\n", "f.csv"),
+        ("", "f.csv: found no model with a family"),
+    ],
+)
+@pytest.mark.parametrize("command", ["combine", "compare", "agreement", "report"])
+def test_bad_family_files(run, raters, tmp_path, command, rows, message):
+    (tmp_path / "f.csv").write_text("model,family\n" + rows)
+    ran = run(command, *raters, "--families", "f.csv")
+    assert (ran.code, ran.out) == (2, "")
+    assert len(ran.err.splitlines()) == 1
+    assert message in ran.err
+
+
 def test_too_few_raters_are_told(run, raters):
     ran = run("compare", *raters[:2])
     assert ran.code == 0
-    assert ran.out.startswith("No verdict: ")
+    assert ran.out.startswith("No recommendation: ")
     result = json.loads(run("compare", *raters[:2], "--json").out)
-    assert (result["gains"], result["verdict"]) == ({}, None)
+    assert (result["gains"], result["recommended"]) == ({}, None)
 
 
 def test_too_few_instances_are_told(run, panel):
     ran = run("compare", "a.csv", "b.csv", "c.csv")
     assert ran.code == 0
-    assert ran.out.splitlines()[-1].startswith(
-        "No verdict: held-out raters that agree with the others say too little"
-    )
+    assert ran.out.splitlines()[-1].startswith("No recommendation: ")
     for name in "abc":
         (panel / f"{name}.csv").write_text(
             "id,x\n" + "".join(f"{i},{i % 2}\n" for i in range(30))
         )
     result = json.loads(run("compare", "a.csv", "b.csv", "c.csv", "--json").out)
-    assert result["verdict"] is None
+    assert result["recommended"] is None
     assert (
         result["gains"]["DS"]["ranking_loss"]["expected"] is None
     )  # one label has no pairs
@@ -289,11 +343,7 @@ def test_too_few_instances_are_told(run, panel):
     [
         (
             ["--each-model"],
-            "--each-model: found no --truth, expected one to judge models by",
-        ),
-        (
-            ["--families", "groups.csv", "--truth", "a.csv"],
-            "--families: found --truth too, expected one of the two",
+            "--each-model: found no --truth, expected both, to evaluate each model",
         ),
         (["--families", "none.csv"], "none.csv: found no such file"),
     ],
@@ -321,10 +371,10 @@ def answers(panel):
 
 def test_compare_by_gold_gives_intervals_and_says_of_what(run, answers):
     text = run("compare", *answers, "--gold", "answers.csv", "--drawn", "random").out
-    assert "of all 60 instances, of which 30 were drawn at random" in text
-    assert "30 instances cannot tell" in text
+    assert "for all 60 instances, of which 30 were drawn at random" in text
+    assert "not significant with gold labels of 30 instances" in text
     unsaid = run("compare", *answers, "--gold", "answers.csv").out
-    assert "of the 30 instances with answers and others like them alone" in unsaid
+    assert "only for the 30 instances with gold labels and others like them" in unsaid
     result = json.loads(
         run(
             "compare", *answers, "--gold", "answers.csv", "--drawn", "random", "--json"
@@ -336,7 +386,7 @@ def test_compare_by_gold_gives_intervals_and_says_of_what(run, answers):
     assert figure["low"] < figure["value"] < figure["high"]
     assert set(result["gains"]) == set(NAMES) - {"MV"}
     assert (
-        "--gold: found --truth or --families too"
+        "--gold: found --truth too"
         in run(
             "compare", *answers, "--gold", "answers.csv", "--truth", "answers.csv"
         ).err
@@ -345,7 +395,7 @@ def test_compare_by_gold_gives_intervals_and_says_of_what(run, answers):
 
 def test_compare_leaves_raters_out(run, answers):
     text = run("compare", *answers, "--gold", "answers.csv", "--leave-out").out
-    assert "ahead of all raters" in text
+    assert "gain over all models" in text
     assert f"without {answers[0].removesuffix('.csv')}" in text
     assert "--leave-out: found no --gold" in run("compare", *answers, "--leave-out").err
 
@@ -356,7 +406,7 @@ def test_evaluate_by_gold(run, answers):
         run("evaluate", "consensus.csv", "--gold", "answers.csv", "--json").out
     )
     assert list(result) == [*RANKING_METRICS, "intervals", "drawn", "note"]
-    assert "others like them alone" in result["drawn"]
+    assert "others like them" in result["drawn"]
     drawn = run("evaluate", "consensus.csv", "--gold", "asked.csv").out
     assert "of which 30 were drawn with the probabilities in the file" in drawn
     assert "90 % from" in drawn
@@ -435,7 +485,7 @@ def test_ask_writes_a_table_that_comes_back_as_gold(run, answers):
     )
     ran = run("compare", *answers, "--gold", "questions.csv", "--drawn", "random")
     assert (
-        "drawn: found 'random' beside a column 'inclusion probability' in "
+        "drawn: found 'random' next to a column 'inclusion probability' in "
         "questions.csv, expected one" in ran.err
     )
     more = [
@@ -516,8 +566,8 @@ def test_a_truth_of_all_instances_leaves_nothing_to_draw(run, answers):
     result = json.loads(run("evaluate", answers[0], "--truth", "all.csv", "--json").out)
     assert (
         result["drawn"]
-        == "The figures are of the 60 instances with answers and others like them "
-        "alone."
+        == "The estimates are only for the 60 instances with gold labels and others "
+        "like them."
     )
 
 

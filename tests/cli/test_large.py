@@ -164,7 +164,8 @@ def test_a_cluster_of_this_machines_own(tmp_path):
     )
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr.splitlines() == [
-        "combined 2 models × 2 instances × 2 labels with majority_vote (it was requested) → x.csv"
+        "combined 2 models × 2 instances × 2 labels with majority_vote (it was "
+        "requested) → x.csv"
     ]
     assert (
         tmp_path / "x.csv"

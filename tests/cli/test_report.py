@@ -14,9 +14,9 @@ def test_report(run, panel, output, start):
         "report", "a.csv", "b.csv", "c.csv", "--truth", "truth.csv", "--output", output
     )
     assert (ran.code, ran.out) == (0, "")
-    assert (
-        ran.err.splitlines()[-1]
-        == f"reported on 3 models × 3 instances × 3 labels with weighted_consensus → {output}"
+    assert ran.err.splitlines()[-1] == (
+        "reported on 3 models × 3 instances × 3 labels with weighted_consensus → "
+        f"{output}"
     )
     assert (panel / output).read_text(encoding="utf-8").startswith(start)
 

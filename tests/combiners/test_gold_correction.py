@@ -65,7 +65,7 @@ def test_maximum_and_evidence(tau, sigma):
     evidence += (np.log(precision).sum() - np.linalg.slogdet(hessian)[1]) / 2
 
     coefficients, log_evidence = gold_correction._fit_logistic(
-        sparse.csr_array(rows), relevant, mean, precision, power, mean
+        sparse.csr_array(rows), relevant, mean, precision, power=power, start=mean
     )
     np.testing.assert_allclose(coefficients, optimum.x, atol=1e-3)
     assert log_evidence == pytest.approx(evidence, abs=1e-3)
@@ -87,7 +87,12 @@ def test_the_correction_is_the_average_of_all_fits():
         for sigma in gold_correction._SIGMAS:
             deviation = np.array([3.0, 1.0, 3.0] + [tau] * 4 + [sigma] * 6)
             coefficients, log_evidence = gold_correction._fit_logistic(
-                sparse.csr_array(rows), relevant, mean, deviation**-2, power, mean
+                sparse.csr_array(rows),
+                relevant,
+                mean,
+                deviation**-2,
+                power=power,
+                start=mean,
             )
             prior = 0.3 if tau < 0.01 else 0.7 / (len(gold_correction._TAUS) - 1)
             prior *= 0.3 if sigma < 0.01 else 0.7 / (len(gold_correction._SIGMAS) - 1)

@@ -79,7 +79,7 @@ def test_kappa_of_pairs_is_cohens_over_shared_items():
     result = mlc.agreement(scores)
     assert len(result.pairs) == 15
     for one in result.pairs:
-        a, b = (scores[int(name.removeprefix("model_")), :, 0] for name in one.raters)
+        a, b = (scores[int(name.removeprefix("model_")), :, 0] for name in one.models)
         shared = ~np.isnan(a) & ~np.isnan(b)
         assert one.instances == shared.sum()
         assert one.share.value == pytest.approx((a == b)[shared].mean())
@@ -100,7 +100,7 @@ def test_kappa_of_pairs_is_cohens_over_shared_items():
 
 def test_a_rater_stands_beside_each_of_the_others():
     scores = crowd(l=1)
-    for k, one in enumerate(mlc.agreement(scores).raters):
+    for k, one in enumerate(mlc.agreement(scores).models):
         answers = []
         others = []
         for q in range(len(scores)):
@@ -118,7 +118,7 @@ def test_who_only_knows_frequencies_scores_nothing():
     result = mlc.agreement(rng.random((4, 2000, 3)) < [0.05, 0.3, 0.9])
     for figure in (
         result.alpha,
-        *(one.kappa for one in (*result.raters, *result.pairs)),
+        *(one.kappa for one in (*result.models, *result.pairs)),
     ):
         assert abs(figure.value) < 0.05
         assert figure.low - 0.03 < 0 < figure.high + 0.03
@@ -136,14 +136,14 @@ def test_intervals_are_those_of_a_bootstrap_that_reads_all_again():
             [
                 one.alpha.value,
                 one.set_alpha.value,
-                one.raters[0].kappa.value,
+                one.models[0].kappa.value,
                 one.pairs[0].kappa.value,
             ]
         )
     figures = (
         result.alpha,
         result.set_alpha,
-        result.raters[0].kappa,
+        result.models[0].kappa,
         result.pairs[0].kappa,
     )
     width = [(figure.high - figure.low) / 2 / 1.96 for figure in figures]
@@ -176,16 +176,16 @@ def test_nothing_to_differ_about():
     assert result.labels[1].alpha.value == result.alpha.value == 1
     assert "–" in result.to_text()
     with pytest.raises(
-        mlc.InputError, match="agreement: found one rater, expected at least two"
+        mlc.InputError, match="agreement: found one model, expected at least two"
     ):
         mlc.agreement([[[1, 0]]])
 
 
-def test_raters_that_never_meet():
+def test_models_without_shared_instances():
     result = mlc.agreement(
         [[[1.0], [np.nan], [0]], [[np.nan], [0.0], [1]], [[np.nan], [1.0], [np.nan]]]
     )
-    assert [one.raters for one in result.pairs] == [
+    assert [one.models for one in result.pairs] == [
         ("model_0", "model_1"),
         ("model_1", "model_2"),
     ]
@@ -201,7 +201,7 @@ def test_nobody_said_anything(instances):
             result.alpha.value,
             result.set_alpha.value,
             result.share.value,
-            result.raters[0].kappa.value,
+            result.models[0].kappa.value,
         ]
     ).all()
     assert "–" in result.to_text()
@@ -243,14 +243,14 @@ def test_few_instances_have_no_interval():
     scores[3, 9:] = np.nan
     result = mlc.agreement(scores)
     for pair in result.pairs:
-        few = "model_3" in pair.raters
+        few = "model_3" in pair.models
         assert pair.instances == (9 if few else 30)
         assert (
             np.isnan([pair.kappa.low, pair.kappa.high, pair.share.low]).tolist()
             == [few] * 3
         )
         assert not np.isnan(pair.kappa.value)
-    assert np.isnan(result.raters[3].kappa.low)
+    assert np.isnan(result.models[3].kappa.low)
     assert not np.isnan(
         [result.alpha.low, result.set_alpha.low, result.labels[0].alpha.low]
     ).any()
@@ -260,7 +260,7 @@ def test_few_instances_have_no_interval():
 
 
 def test_one_instance_is_one():
-    assert "2 raters, 1 instance that" in mlc.agreement([[[1, 0]], [[1, 1]]]).to_text()
+    assert "2 models, 1 instance with" in mlc.agreement([[[1, 0]], [[1, 1]]]).to_text()
 
 
 def test_what_is_looked_at_of_a_large_panel_is_said(monkeypatch):
@@ -270,6 +270,6 @@ def test_what_is_looked_at_of_a_large_panel_is_said(monkeypatch):
     result = mlc.agreement(scores)
     assert result.note == "Of 90 instances, 30 are looked at."
     assert result.to_text().splitlines()[:2] == [
-        "6 raters, 30 instances that two or more have seen",
+        "6 models, 30 instances with predictions of two or more",
         result.note,
     ]

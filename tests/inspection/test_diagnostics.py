@@ -18,35 +18,36 @@ def four():
     ).predictions.to_array()
 
 
-def test_random_inverted_and_copied_models_are_named(four):
+def test_random_inverted_and_duplicate_models_are_flagged(four):
     rng = np.random.default_rng(1)
     at_random = rng.permuted(four[0], axis=0)
     copied = np.where(rng.random(four[1].shape) < 0.002, 1 - four[1], four[1])
     result = mlc.combine(
         _panel([*four, at_random, 1 - four[2], copied])
     ).diagnostics.panel
-    assert [(one.kind, one.raters) for one in result.suspects] == [
+    assert [(one.kind, one.models) for one in result.flags] == [
         ("random", ("m4",)),
         ("inverted", ("m5",)),
-        ("copy", ("m1", "m6")),
+        ("duplicate", ("m1", "m6")),
+        ("family", ("m1", "m6")),
     ]
     assert result.reliability[4] == pytest.approx(0, abs=0.05)
-    assert [answers.split(":")[0] for answers in result.warnings()][:2] == [
-        "m4 answers as if at random",
-        "m5 says the opposite of the others",
+    assert [sentence.split(":")[0] for sentence in result.warnings()][:3] == [
+        "m4 is random",
+        "m5 is inverted",
+        "m6 is a near duplicate of m1",
     ]
-    assert result.warnings()[2].startswith("m6 answers as m1 does in 9")
     either = (four[1] + copied > 0).sum()
     both = (four[1] * copied).sum()
     assert (
-        f"{both / either:.1%} of {either:,} cells where either says yes "
-        "(2,000 shared instances)" in result.warnings()[2]
+        f"of {either:,} pairs of an instance and a label that either predicts, both "
+        f"predict {both / either:.1%} (2,000 shared instances)" in result.warnings()[2]
     )
 
 
-def test_sound_models_are_left_in_peace(four):
+def test_good_models_are_not_flagged(four):
     result = mlc.combine(_panel(four)).diagnostics.panel
-    assert not result.suspects
+    assert not result.flags
     assert (result.reliability > 0.5).all()
 
 
@@ -89,18 +90,22 @@ def test_always_finite(scores):
         panel.reliability,
         panel.dispute,
         result.moved,
-        [result.voices.estimate, result.voices.low, result.voices.high],
+        [
+            result.effective_models.estimate,
+            result.effective_models.low,
+            result.effective_models.high,
+        ],
     ):
         assert np.isfinite(figures).all()
     assert (panel.dispute >= -1e-12).all()
     assert (
         1
-        <= result.voices.low
-        <= result.voices.estimate
-        <= result.voices.high
+        <= result.effective_models.low
+        <= result.effective_models.estimate
+        <= result.effective_models.high
         <= len(scores)
     )
-    assert not result.suspects  # nine instances prove nothing
+    assert not result.flags  # nine instances prove nothing
     assert str(result)
 
 

@@ -41,22 +41,25 @@ def test_one_answered_instance_is_enough(answered):
     one = np.where(np.arange(len(truth))[:, None] < 1, truth, np.nan)
     comparison = mlc.compare(panel, one, "random", METHODS)
     assert comparison.n_gold == 1
-    assert "Elsewhere 1 instance cannot tell." in comparison.sentence
+    assert "not significant with gold labels of 1 instance." in comparison.sentence
 
 
 def test_it_says_whose_the_figures_are(answered):
     panel, _, gold = answered
     assert (
-        "of all 200 instances, of which 40 were drawn at random"
+        "for all 200 instances, of which 40 were drawn at random"
         in mlc.compare(panel, gold, "random", METHODS).drawn
     )
     unsaid = mlc.compare(panel, gold, None, METHODS)
-    assert "of the 40 instances with answers and others like them alone" in unsaid.drawn
+    assert (
+        "only for the 40 instances with gold labels and others like them"
+        in unsaid.drawn
+    )
     with pytest.raises(InputError, match="drawn: found 'well', expected 'random'"):
         mlc.compare(panel, gold, "well")
     with pytest.raises(
         InputError,
-        match=r"gold: found no answer, .* mlc\.compare_on_held_out_models\(panel\)",
+        match=r"gold: found none, .* mlc\.compare_on_held_out_models\(predictions\)",
     ):
         mlc.compare(panel)
 
@@ -79,8 +82,8 @@ def test_probabilities_come_from_the_column(answered):
 def test_text_shows_figures_and_differences(answered):
     panel, _, gold = answered
     text = str(mlc.compare(panel, gold, "random", METHODS))
-    assert "ahead of MV" in text
-    assert "Elsewhere 40 instances cannot tell." in text
+    assert "gain over MV" in text
+    assert "not significant with gold labels of 40 instances." in text
 
 
 def test_a_rater_that_is_worth_its_price_is_missed_and_a_random_one_is_not():
@@ -96,8 +99,8 @@ def test_a_rater_that_is_worth_its_price_is_missed_and_a_random_one_is_not():
     comparison = mlc.leave_out(panel, gold, "random", mlc.MajorityVote())
     assert comparison.gains["without good"]["average_precision"].high < 0
     assert comparison.gains["without dice"]["average_precision"].low > 0
-    assert "Clearly behind all raters: without good (" in comparison.sentence
-    with pytest.raises(InputError, match="raters: found one alone"):
+    assert "Significantly worse than all models: without good (" in comparison.sentence
+    with pytest.raises(InputError, match="models: found one, expected at least two"):
         mlc.leave_out(panel.select(models=["good"]), gold)
 
 

@@ -7,6 +7,7 @@ import mlconsensus as mlc
 from mlconsensus.combiners.registry import list_by_name
 from mlconsensus.metrics.intervals import Estimate
 from mlconsensus.model_selection import held_out_models as module
+from mlconsensus.text import plural
 
 METRICS = mlc.metrics.RANKING_METRICS
 SIGN = {"micro_auc": 1, "one_error": -1, "ranking_loss": -1, "average_precision": 1}
@@ -50,8 +51,8 @@ def close(comparison, other, within=1e-12):
 def test_signs_are_right_where_raters_err_on_their_own(seed):
     votes, truth = raters(seed=seed)
     comparison = mlc.compare_on_held_out_models(votes)
-    assert (comparison.n_raters, comparison.n_groups, comparison.n_folds) == (6, 6, 5)
-    assert comparison.verdict is not None
+    assert (comparison.n_models, comparison.n_families, comparison.n_folds) == (6, 6, 5)
+    assert comparison.recommended is not None
     vote = mlc.metrics.evaluate(truth, mlc.majority_vote(votes))
     clear = 0
     right = 0
@@ -69,7 +70,7 @@ def test_signs_are_right_where_raters_err_on_their_own(seed):
     assert right >= 0.9 * clear
 
 
-def test_what_is_always_wrong_is_far_behind_and_voting_is_even():
+def test_a_wrong_method_is_worse_and_voting_is_even():
     votes, _ = raters()
     comparison = mlc.compare_on_held_out_models(
         votes, methods={"wrong": Reversed(), "vote": mlc.MajorityVote()}
@@ -79,8 +80,10 @@ def test_what_is_always_wrong_is_far_behind_and_voting_is_even():
         assert comparison.gains["vote"][metric] == Estimate(
             value=0, standard_error=0, low=0, high=0
         )
-    assert comparison.verdict == "MV"
-    assert "no method is clearly ahead" in comparison.sentence
+    assert comparison.recommended is None
+    assert comparison.sentence.startswith(
+        "There is no evidence that a method is better than voting"
+    )
 
 
 def test_what_knows_the_truth_is_ahead():
@@ -94,8 +97,8 @@ def test_what_knows_the_truth_is_ahead():
         votes, "one-error", methods={"oracle": Oracle()}
     )
     assert comparison.metric == "one_error"
-    assert comparison.verdict == "oracle"
-    assert "In one error, oracle is ahead of voting by" in comparison.sentence
+    assert comparison.recommended == "oracle"
+    assert "oracle is better than voting in one error: gain" in comparison.sentence
     assert all(comparison.gains["oracle"][metric].low > 0 for metric in METRICS)
 
 
@@ -152,7 +155,7 @@ def test_a_random_rater_changes_nothing():
         mlc.compare_on_held_out_models(panel, methods=["mlcm-a"])
         for panel in (votes, np.concatenate([votes, noise]))
     )
-    assert after.n_groups == 6
+    assert after.n_families == 6
     trust = module._compute_trust(
         module.make_annotations(mlc.Predictions(noise)), mlc.majority_vote(votes)
     )
@@ -161,7 +164,7 @@ def test_a_random_rater_changes_nothing():
         mlc.majority_vote(votes[1:]),
     )
     assert trust.max() < 0.01 * of_others.min()
-    assert before.verdict == after.verdict
+    assert before.recommended == after.recommended
 
 
 @pytest.mark.parametrize("flipped", [0.0, 0.005])
@@ -171,7 +174,7 @@ def test_copies_are_held_out_together(flipped):
     comparison = mlc.compare_on_held_out_models(
         np.concatenate([votes, near]), methods=["mlcm-a"]
     )
-    assert (comparison.n_raters, comparison.n_groups) == (6, 5)
+    assert (comparison.n_models, comparison.n_families) == (6, 5)
 
 
 def test_stated_families_are_held_out_together():
@@ -182,7 +185,7 @@ def test_stated_families_are_held_out_together():
         panel, methods=["ds"], families={"ann": "x", "bob": "x", "cy": "dan"}
     )
     # The group 'dan' is not the rater dan.
-    assert (comparison.n_groups, comparison.n_folds) == (4, 4)
+    assert (comparison.n_families, comparison.n_folds) == (4, 4)
     with pytest.raises(
         mlc.InputError, match="families: found model 'zoe', expected one of"
     ):
@@ -193,17 +196,17 @@ def test_stated_families_are_held_out_together():
 def test_too_few_raters_are_told(m):
     comparison = mlc.compare_on_held_out_models(raters(m=m)[0])
     assert comparison.gains == {}
-    assert comparison.verdict is None
+    assert comparison.recommended is None
     assert str(comparison) == comparison.sentence
     assert comparison.sentence == (
-        f"No verdict: copies and kin counted once, {m} of {m} raters are independent, "
-        "and it takes 3 to judge."
+        f"No recommendation: {plural(m, 'model')} in {m} families or alone are too "
+        "few; with one held out, at least 3 must remain to show which is reliable."
     )
 
 
 def test_copies_of_two_raters_are_too_few():
     comparison = mlc.compare_on_held_out_models(np.repeat(raters(m=2)[0], 4, axis=0))
-    assert (comparison.n_raters, comparison.n_groups, comparison.verdict) == (
+    assert (comparison.n_models, comparison.n_families, comparison.recommended) == (
         8,
         2,
         None,
@@ -212,7 +215,7 @@ def test_copies_of_two_raters_are_too_few():
 
 def test_too_few_instances_are_told():
     comparison = mlc.compare_on_held_out_models(raters(n=5, m=4)[0])
-    assert comparison.verdict is None
+    assert comparison.recommended is None
     assert "too few instances" in comparison.sentence
 
 
@@ -223,9 +226,9 @@ def test_replicas_of_one_learner_are_told():
     doubtful = rng.random(truth.shape) < 0.15  # where replicas differ
     replicas = learner ^ (doubtful & (rng.random((8, *truth.shape)) < 0.4))
     comparison = mlc.compare_on_held_out_models(replicas, methods=["mlcm-a"])
-    assert comparison.n_groups > 2
-    assert comparison.verdict is None
-    assert "err together" in comparison.sentence
+    assert comparison.n_families > 2
+    assert comparison.recommended is None
+    assert "errors of models of different families correlate" in comparison.sentence
     assert comparison.gains
     unjudged = mlc.compare_on_held_out_models(
         replicas, methods=["mlcm-a"], even_in_doubt=False
@@ -295,8 +298,8 @@ def test_hundreds_of_raters_with_few_instances_each():
         np.random.default_rng(0).random((200, 1500, 1)) < 0.02, votes, np.nan
     )
     comparison = mlc.compare_on_held_out_models(panel, methods=["mlcm-a"])
-    assert (comparison.n_groups, comparison.n_folds) == (200, 5)
-    assert comparison.verdict is not None
+    assert (comparison.n_families, comparison.n_folds) == (200, 5)
+    assert comparison.recommended is not None
     assert all(
         np.isfinite(list(gain.to_dict().values())).all()
         for gain in comparison.gains["MLCM-a"].values()
@@ -364,3 +367,31 @@ def test_known_answers_judge_and_are_not_fitted_with():
     )
     assert fitted == [None] * comparison.n_folds
     assert comparison.gains["vote"]["mean"].value == 0
+
+
+def test_three_families_are_too_few_for_a_recommendation():
+    """The two families that remain do not show which one is reliable."""
+    rng = np.random.default_rng(1)
+    votes, truth = raters(m=3, hit=(0.7, 0.9), alarm=(0.01, 0.05))
+    again, _ = raters(m=3, hit=(0.7, 0.9), alarm=(0.01, 0.05))
+    is_new = rng.random((3, *truth.shape)) < 0.1
+    related = np.where(is_new, again, votes[:1])
+    comparison = mlc.compare_on_held_out_models(np.concatenate([votes[1:], related]))
+    assert comparison.n_families == 3
+    assert comparison.gains
+    assert comparison.recommended is None
+    assert comparison.sentence.startswith("No recommendation: 5 models in 3 families")
+
+
+def test_a_gain_that_one_family_decides_is_not_a_recommendation():
+    values = np.zeros((4, 3, 4, 21))
+    values[:, 1] = np.array([0.5, -0.01, -0.01, -0.01])[:, None, None]
+    values[:, 2] = 0.1
+    weights = np.ones((4, 4, 21))
+    names = ["by one", "by all"]
+    stable = module._find_stable_methods(values, weights, names, "mean")
+    gains = module._estimate_gains(values, weights, names, reference=0)
+    assert gains["by one"]["mean"].low > gains["by all"]["mean"].value
+    assert stable == {"by all"}
+    assert module._choose_method(gains, "mean", stable) == "by all"
+    assert module._choose_method(gains, "mean", set()) is None

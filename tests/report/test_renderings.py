@@ -245,7 +245,10 @@ def test_text_has_every_section_and_stays_within_its_lines(name):
 def test_what_a_reader_should_know_first():
     text = report_of("no agreement").to_text()
     assert "The models hardly agree: their mean correlation is " in text
-    assert "- There is one model alone" in mlc.combine([[[1, 0]]]).report().to_text()
+    assert (
+        "- There is one model, so that agreement cannot be measured."
+        in mlc.combine([[[1, 0]]]).report().to_text()
+    )
     assert "Krippendorff" not in mlc.combine([[[1, 0]]]).report().to_text()
     several = mlc.combine(mlc.datasets.make_panel(60, random_state=0).predictions)
     alpha = str(mlc.agreement(several.predictions).alpha)
@@ -266,10 +269,11 @@ def test_what_a_reader_should_know_first():
         mlc.combine(mlc.Predictions(five, models=list("abcdefgh"))).report().to_text()
     )
     for sentence_start in (
-        "e answers as if at random:",
-        "f answers as",
-        "g says the opposite of the others:",
-        "h answers as b",
+        "e is random:",
+        "f is random:",
+        "g is inverted:",
+        "h is a duplicate of b:",
+        "b and h behave like one model:",
     ):
         assert f"\n- {sentence_start} " in text
 
@@ -286,20 +290,20 @@ def test_warnings_are_those_of_the_diagnostics():
     )
     report = consensus.report()
     diagnostics = consensus.diagnostics
-    assert [one.raters for one in diagnostics.suspects] == [("<b>\n",), ("f",), ("g",)]
+    assert [one.models for one in diagnostics.flags] == [("<b>\n",), ("f",), ("g",)]
     text = report.to_text()
     page = report.to_html()
     for sentence in (
-        diagnostics.voices.sentence,
-        *(one.sentence for one in diagnostics.suspects),
+        diagnostics.effective_models.sentence,
+        *(one.sentence for one in diagnostics.flags),
     ):
         assert f"\n- {sentence}.\n" in text
         assert f"<li>{escape(sentence)}.</li>" in page
     models = json.loads(report.to_json())["models"]
-    assert [one["sentence"] for one in models["suspects"]] == [
-        one.sentence for one in diagnostics.suspects
+    assert [one["sentence"] for one in models["flags"]] == [
+        one.sentence for one in diagnostics.flags
     ]
-    assert models["voices"] == asdict(diagnostics.voices)
+    assert models["effective_models"] == asdict(diagnostics.effective_models)
 
 
 def test_a_crowd_is_cut_in_the_table_of_metrics_too():
@@ -331,12 +335,12 @@ def test_ask_is_not_named_where_it_takes_no_such_panel():
     )
 
 
-def test_a_crowd_of_suspects_is_counted():
+def test_at_most_twelve_flags_are_listed():
     one = report_of("two models").summary
-    suspect = FlaggedModel(
+    flag = FlaggedModel(
         kind="random",
-        raters=("a",),
-        sentence="a answers as if at random",
+        models=("a",),
+        sentence="a is random",
         instances=9,
         cells=9,
         statistic=0.0,
@@ -346,9 +350,9 @@ def test_a_crowd_of_suspects_is_counted():
         p_value=0.0,
         q_value=0.0,
     )
-    models = replace(one.models, suspects=(suspect,) * 14)
+    models = replace(one.models, flags=(flag,) * 14)
     sentences = findings(replace(one, models=models))
-    assert sentences.count("a answers as if at random.") == 12
+    assert sentences.count("a is random.") == 12
     assert "The report as JSON has 2 more warnings." in sentences
 
 

@@ -64,10 +64,10 @@ def test_models(made, consensus, summary):
         ]
         assert (row.agreement, row.nearest) == max(others)
         assert row.weight == pytest.approx(consensus.combiner.model_weights_[k])
-    assert [(one.kind, one.raters) for one in summary.models.suspects] == [
+    assert [(one.kind, one.models) for one in summary.models.flags] == [
         ("random", ("model_4",))
     ]
-    assert summary.models.rows[4].remark == "answers as if at random"
+    assert summary.models.rows[4].remark == "random"
     pairs = [diagnosed.agreement[k, q] for k, q in itertools.combinations(range(5), 2)]
     assert summary.models.mean_agreement == pytest.approx(np.mean(pairs))
 
@@ -101,7 +101,7 @@ def test_pairs_that_share_few_instances_are_not_named():
     assert few.models.rows[0].nearest == "model_1"
     apart = mlc.Predictions([[[1.0, 0], [np.nan, np.nan]], [[np.nan, np.nan], [1, 0]]])
     assert (
-        "No two models speak about the same instance"
+        "No two models have predictions for the same instance"
         in findings(summarize(mlc.combine(apart)))[0]
     )
 

@@ -71,7 +71,7 @@ def combine(
             predictions = predictions.with_gold(gold_table)
 
         written = writing.combine(predictions, settings)
-        warnings = library.examine(predictions).warnings()
+        warnings = library.examine(predictions, written.combiner).warnings()
 
     for warning in warnings:
         print_message(warning)

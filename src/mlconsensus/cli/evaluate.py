@@ -16,6 +16,7 @@ from .options import (
     PanelOptions,
     ReadOptions,
     command,
+    families_option,
     force_option,
     format_json,
     format_option,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from ..metrics.ground_truth import MatchedTruth
     from ..metrics.intervals import Estimate
     from ..predictions import FloatArray, Matrix, Names, ScoreTable
+    from ..predictions.families import FamiliesLike
 
 # Intervals are computed up to this number of instance-label pairs. With more, they
 # would take longer than all other work, and would be very narrow.
@@ -43,21 +45,24 @@ _MAX_PAIRS = 20_000_000
 
 @command("agreement", short_help="Show how far models agree beyond chance.")
 @panel_options
+@families_option
 @json_option(help="Print JSON, with every label, model and pair.")
-def agreement(inputs: PanelOptions, as_json: bool) -> None:
+def agreement(inputs: PanelOptions, families: str | None, as_json: bool) -> None:
     """Print how far the models or annotators in FILE... agree.
 
     The metrics are Krippendorff's α, Cohen's κ and percent agreement, over predictions
     that at least two of them share, for each label, each model and pairs of models,
     with 95 % intervals from the bootstrap over instances. Those that agree least come
-    first.
+    first. With --families, each family counts as one model: the mean of its members.
 
     \b
-    Example:
+    Examples:
       mlconsensus agreement ann.csv bob.csv cleo.csv
+      mlconsensus agreement gpt-t0.csv gpt-t1.csv ann.csv --families by-name
     """
+    stated = parse_families(families)
     predictions, _ = inputs.read_to_show()
-    result = mlc.agreement(predictions)
+    result = mlc.agreement(predictions, stated)
     if as_json:
         click.echo(format_json(result))
     else:
@@ -135,29 +140,26 @@ def _write_aliases(aliases: Sequence[Alias], path: str, force: bool) -> None:
         frame.write_csv(file)
 
 
-@command("compare", short_help="Judge every method on a panel, side by side.")
+@command("compare", short_help="Compare all methods on the same predictions.")
 @panel_options
 @click.option(
     "--truth",
     metavar="FILE",
-    help="The relevant labels, in any format; without it, held-out models judge.",
+    help="The relevant labels of all instances, in any format. Without it, methods are "
+    "compared on models that are held out.",
 )
 @gold_options
 @click.option(
     "--leave-out",
     is_flag=True,
-    help="With --gold: show what leaving each model out would cost.",
+    help="With --gold: estimate the loss without each of the models.",
 )
 @click.option(
     "--each-model",
     is_flag=True,
-    help="With --truth: show each base model too, not only their mean.",
+    help="With --truth: evaluate each model too, not only their mean.",
 )
-@click.option(
-    "--families",
-    metavar="FILE",
-    help="Without --truth: families of models, which are held out together.",
-)
+@families_option
 @json_option(help="Print JSON.")
 def compare(
     *,
@@ -170,23 +172,25 @@ def compare(
     families: str | None,
     as_json: bool,
 ) -> None:
-    """Combine the panel in FILE... with every method and print how good each is.
+    """Combine the predictions in FILE... with every method and print how good each is.
 
-    The truth is used to judge, never to combine. BM is the mean of the base models' own
-    metrics, each on the instances and labels that it has predicted; one that has
-    predicted less than half of all is never marked as best.
+    The ground truth is used to evaluate, never to combine. BM is the mean of the
+    models' own metrics, each on the instances and labels that it has predicted; a model
+    that has predicted less than half of all is never marked as best.
 
-    With --gold, the truth of some instances judges: each metric has a 90 % interval,
-    and differences to voting are paired. Methods learn from the gold too, but never
-    from the part that judges them.
+    With --gold, gold labels of some instances are used to evaluate: each metric has a
+    90 % interval, and differences to voting are paired. Methods learn from gold labels
+    too, but never from those that they are evaluated with.
 
-    --leave-out compares weighted consensus without each model with that of all.
+    --leave-out compares weighted consensus without each model with that of all models.
 
-    Without either, some models are held out in turn: the table shows how much better
-    than voting each method ranks the predictions of these models, with 90 % intervals,
-    and whether that can be relied on.
+    Without either, families of models are held out in turn. The table shows how much
+    better than voting each method ranks the predictions of the models that it has not
+    seen, with 90 % intervals. A method is recommended only if the gain is significant
+    and does not depend on one family.
 
-    A last line prints the effective number of models, if it can be estimated.
+    The last lines list families of related models and the effective number of models.
+    --families FILE states the families instead, --families independent ignores them.
 
     \b
     Examples:
@@ -197,67 +201,77 @@ def compare(
     _check_compare_options(
         truth=truth,
         gold=gold,
-        families=families,
         each_model=each_model,
         leave_out=leave_out,
     )
+    stated = parse_families(families)
 
     # Each branch reads its references before the predictions.
     if truth is not None:
         truth_table = inputs.read_truth(truth)
         predictions = inputs.read(many=True)
-        results, text, note = _compare_with_truth(predictions, truth_table, each_model)
+        results, text, note = _compare_with_truth(
+            predictions, truth_table, each_model, stated
+        )
     elif gold is not None:
         gold_table = inputs.read_gold(gold)
         predictions = inputs.read()
         compare_with_gold = mlc.leave_out if leave_out else mlc.compare
-        results, text = _describe(compare_with_gold(predictions, gold_table, drawn))
+        results, text = _describe(
+            compare_with_gold(predictions, gold_table, drawn, families=stated)
+        )
         note = ""
     else:
         predictions, _ = inputs.read_to_show()
-        results, text = _describe(_compare_held_out(predictions, families))
+        results, text = _describe(
+            mlc.compare_on_held_out_models(predictions, families=stated)
+        )
         note = ""
 
-    effective_models = library.examine(predictions).voices
+    diagnostics = library.examine(predictions, families=stated)
+    effective_models = diagnostics.effective_models
     if as_json:
-        click.echo(format_json(results | {"voices": effective_models}))
+        facts = {
+            "effective_models": effective_models,
+            "families": diagnostics.families,
+        }
+        click.echo(format_json(results | facts))
         return
 
-    for sentence in (effective_models.sentence, note):
-        if sentence:
-            text += f"\n{sentence}."
-    click.echo(text)
+    sentences = [f"{sentence}." for sentence in (note,) if sentence]
+    sentences += diagnostics.families.sentences
+    if effective_models.sentence:
+        sentences.append(f"{effective_models.sentence}.")
+    click.echo("\n".join([text, *sentences]))
 
 
 def _check_compare_options(
     *,
     truth: str | None,
     gold: str | None,
-    families: str | None,
     each_model: bool,
     leave_out: bool,
 ) -> None:
     """Check options of `compare` that depend on each other."""
     if each_model and truth is None:
         raise InputError(
-            where="--each-model", found="no --truth", expected="one to judge models by"
+            where="--each-model",
+            found="no --truth",
+            expected="both, to evaluate each model",
         )
-    if truth is not None and families is not None:
-        raise InputError(
-            where="--families", found="--truth too", expected="one of the two"
-        )
-    if gold is not None and (truth is not None or families is not None):
-        raise InputError(
-            where="--gold", found="--truth or --families too", expected="one of them"
-        )
+    if gold is not None and truth is not None:
+        raise InputError(where="--gold", found="--truth too", expected="one of the two")
     if leave_out and gold is None:
         raise InputError(
-            where="--leave-out", found="no --gold", expected="one to judge by"
+            where="--leave-out", found="no --gold", expected="both, to estimate losses"
         )
 
 
 def _compare_with_truth(
-    predictions: mlc.Predictions, truth: ScoreTable, each_model: bool
+    predictions: mlc.Predictions,
+    truth: ScoreTable,
+    each_model: bool,
+    families: FamiliesLike,
 ) -> tuple[dict[str, object], str, str]:
     """Evaluate all methods; return the metrics, a table, and a note on the truth."""
     matched = library.match_truth_table(
@@ -266,31 +280,27 @@ def _compare_with_truth(
     if matched.note:
         print_message(matched.note)
 
-    # Base models, on the instances and labels of the truth.
+    # Models, on the instances and labels of the truth.
     names = [predictions.labels[j] for j in matched.columns]
-    judged = predictions[matched.rows].select(labels=names)
-    results = mlc.metrics.evaluate_models(matched.truth, judged)
+    evaluated = predictions[matched.rows].select(labels=names)
+    results = mlc.metrics.evaluate_models(matched.truth, evaluated)
     if not each_model:
         results = {"BM": results["BM"]}
 
     # Methods: they combine all predictions.
     methods = library.list_by_name().items()
     for name, combiner_class in library.track(methods, len(methods), "comparing"):
-        combiner = combiner_class().fit(predictions)
-        scores = matched.select(combiner.transform(predictions))
-        label_sets = matched.select(combiner.predict(predictions))
+        combiner, merged = library.combine_with_families(
+            combiner_class(), predictions, families
+        )
+        combiner.fit(merged)
+        scores = matched.select(combiner.transform(merged))
+        label_sets = matched.select(combiner.predict(merged))
         results[name] = mlc.metrics.evaluate(matched.truth, scores, label_sets)
 
-    legend = "BM: mean of the base models; * best of its column."
+    legend = "BM: mean of the models; * best of its column."
     text = f"{library.format_metrics_table(results)}\n\n{legend}"
     return dict(results), text, library.describe_empty_instances(matched.truth)
-
-
-def _compare_held_out(predictions: mlc.Predictions, families: str | None) -> object:
-    """Compare methods by how well they predict models that are held out."""
-    return mlc.compare_on_held_out_models(
-        predictions, families=parse_families(families)
-    )
 
 
 def _describe(comparison: object) -> tuple[dict[str, object], str]:

@@ -25,7 +25,10 @@ from ..metrics.ground_truth import (
 )
 from ..metrics.intervals import evaluate_on_gold
 from ..metrics.tables import format_metrics_table, plain
-from ..model_selection.comparison import find_inclusion_probabilities
+from ..model_selection.comparison import (
+    combine_with_families,
+    find_inclusion_probabilities,
+)
 from ..predictions import MAX_DENSE_LABELS, ScoreTable, gold_of, split_chances
 from ..predictions.sampling import select_frequent_labels
 from ..report import Report, summarize
@@ -60,6 +63,7 @@ __all__ = [
     "check_output",
     "check_size",
     "choose_report_format",
+    "combine_with_families",
     "connect",
     "dense",
     "describe_empty_instances",

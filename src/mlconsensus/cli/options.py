@@ -59,7 +59,8 @@ _DRAWN = (
 
 _FAMILIES = (
     "Which models are related: a table with a model and its family in each row, "
-    "independent, or by-name. By default, families are found."
+    "independent, or by-name. A model that is not in the table is a family of its own. "
+    "By default, families are found."
 )
 
 _LOCAL_CLUSTER = "local"  # value of --dask without an address
@@ -508,11 +509,12 @@ method_option = partial(
     click.option, cls=MethodOption, metavar="NAME", shell_complete=complete_method
 )
 
+families_option = click.option("--families", metavar="FILE", help=_FAMILIES)
 method_options = option_group(
     "combining",
     MethodOptions,
     method_option("--method", help="Use this method, one of METHODS."),
-    click.option("--families", metavar="FILE", help=_FAMILIES),
+    families_option,
     click.option(
         "--weight",
         multiple=True,

@@ -15,11 +15,13 @@ from .options import (
     MethodOptions,
     PanelOptions,
     command,
+    families_option,
     force_option,
     json_option,
     method_options,
     output_option,
     panel_options,
+    parse_families,
     print_done,
 )
 
@@ -66,8 +68,12 @@ _LEVEL = click.FloatRange(0, 1, min_open=True, max_open=True)
     metavar="FILE",
     help="Answers so far; they are kept in the output, with the new questions.",
 )
+@families_option
 @click.option(
-    "--seed", type=click.IntRange(0), default=0, help="Instances are drawn by it."
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    help="Seed of the random draw of instances.",
 )
 @output_option(required=True, help="Where to write the questions: a table to fill in.")
 @force_option
@@ -78,6 +84,7 @@ def ask(
     budget: int,
     goal: Goal,
     gold: str | None,
+    families: str | None,
     seed: int,
     output: str,
     force: bool,
@@ -95,7 +102,10 @@ def ask(
       mlconsensus combine a.csv b.csv c.csv --gold questions.csv --output consensus.csv
     """
     gold_table = inputs.read_gold(gold)
-    questions = mlc.ask(inputs.read(), budget, goal, gold=gold_table, seed=seed)
+    stated = parse_families(families)
+    questions = mlc.ask(
+        inputs.read(), budget, goal, gold=gold_table, families=stated, seed=seed
+    )
     _write_table(questions.table, output, force)
     print_done(
         as_json,

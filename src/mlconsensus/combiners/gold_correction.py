@@ -161,7 +161,9 @@ def fit_correction(
         for column, sigma in enumerate(_SIGMAS):
             deviation = np.repeat([tau, sigma], [n_models, 2 * n_labels])
             precision = np.append(_CURVE_DEVIATION, deviation) ** -2.0
-            fit = _fit_logistic(features, relevant, mean, precision, power, start)
+            fit = _fit_logistic(
+                features, relevant, mean, precision, power=power, start=start
+            )
             coefficients[row, column], log_evidence[row, column] = fit
             start = coefficients[row, column]
 
@@ -188,7 +190,9 @@ def _compute_power(
     features = sparse.csr_array(curve)
     precision = np.power(_CURVE_DEVIATION, -2.0)
     mean = np.asarray(_CURVE_MEAN)
-    coefficients, _ = _fit_logistic(features, relevant, mean, precision, 1.0, mean)
+    coefficients, _ = _fit_logistic(
+        features, relevant, mean, precision, power=1.0, start=mean
+    )
     probability = expit(curve @ coefficients)
     curvature = (probability * (1 - probability))[:, np.newaxis]
 
@@ -213,6 +217,7 @@ def _fit_logistic(
     relevant: FloatArray,
     mean: FloatArray,
     precision: FloatArray,
+    *,
     power: float,
     start: FloatArray,
 ) -> tuple[FloatArray, float]:

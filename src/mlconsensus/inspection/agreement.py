@@ -42,6 +42,11 @@ from ..predictions import (
     Predictions,
     as_predictions,
 )
+from ..predictions.families import (
+    FamiliesLike,
+    merge_stated_families,
+    number_families,
+)
 from ..predictions.sampling import select_frequent_labels, subsample_for_diagnostics
 from ..text import plural, shown, table
 from .pairwise import FEW, together
@@ -91,10 +96,10 @@ class LabelAgreement:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RaterAgreement:
+class ModelAgreement:
     """Agreement of one model with the others, or of two models with each other."""
 
-    raters: tuple[str, ...]  # one model, or two
+    models: tuple[str, ...]  # one model, or two
     instances: int  # shared
     share: Agreed  # of the pairs of predictions that are equal
     # Cohen's, with chance computed for each label. For one model, each of its
@@ -124,8 +129,8 @@ class Agreement:
     alpha: Agreed  # Krippendorff's over all labels, with chance computed for each label
     set_alpha: Agreed  # Krippendorff's of label sets, with the MASI distance
     labels: tuple[LabelAgreement, ...]
-    raters: tuple[RaterAgreement, ...]
-    pairs: tuple[RaterAgreement, ...]
+    models: tuple[ModelAgreement, ...]
+    pairs: tuple[ModelAgreement, ...]
     note: str = ""  # which part of the predictions is used; empty for all
 
     def to_text(self, rows: int = 12) -> str:
@@ -144,7 +149,7 @@ class Agreement:
         str
         """
         seen = plural(self.instances, "instance")
-        lines = [f"{len(self.raters)} raters, {seen} that two or more have seen"]
+        lines = [f"{len(self.models)} models, {seen} with predictions of two or more"]
         if self.note:
             lines.append(self.note)
         lines.append(f"{'agreement':23} {self.share}")
@@ -159,7 +164,7 @@ class Agreement:
         sections = [
             "\n".join(lines),
             _format_table("label", "Krippendorff's α", labels, rows),
-            _format_table("rater", "Cohen's κ", _make_model_rows(self.raters), rows),
+            _format_table("model", "Cohen's κ", _make_model_rows(self.models), rows),
             _format_table("pair", "Cohen's κ", _make_model_rows(self.pairs), rows),
         ]
         return "\n\n".join(sections)
@@ -209,7 +214,7 @@ class _DisagreementSums:
     n_shared: IntArray  # (l,) instances that at least two models have predicted
 
 
-def agreement(predictions: object) -> Agreement:
+def agreement(predictions: object, families: FamiliesLike = None) -> Agreement:
     """Measure how far models agree beyond chance.
 
     Only a part of large panels is used: instances at even distances of panels with more
@@ -221,6 +226,9 @@ def agreement(predictions: object) -> Agreement:
     predictions : Predictions or array-like
         Predictions of at least two models, or input of the constructor of
         `Predictions`. Scores of at least 0.5 are positive.
+    families : None, "independent", "by-name" or mapping, default=None
+        Families of related models, as in `combine`. A stated family is one model: the
+        mean of its members. By default, all models are compared.
 
     Returns
     -------
@@ -229,14 +237,13 @@ def agreement(predictions: object) -> Agreement:
         of models.
     """
     source = as_predictions(predictions)
-    if len(source.models) < 2:
-        raise InputError(
-            where="agreement",
-            found="one rater",
-            expected="at least two, who can differ",
-        )
+    _check_two(len(source.models), "model")
+    numbers = number_families(families, source.models)
+    if numbers is not None:
+        _check_two(len(np.unique(numbers)), "family")
 
     panel, note = _select_part(source)
+    panel = merge_stated_families(panel, families)
     rows = _index_rows(make_annotations(panel))
     sums = _sum_disagreement(rows)
 
@@ -254,14 +261,14 @@ def agreement(predictions: object) -> Agreement:
     for k, name in enumerate(panel.models):
         has_others = rows.n_models[rows.instance[rows.of_models[k]]] > 1
         n_shared = int(has_others.sum())
-        models.append(_make_rater_agreement((name,), n_shared, sums.models[k]))
+        models.append(_make_model_agreement((name,), n_shared, sums.models[k]))
 
     # Pairs of models
     pairs = []
     for pair, pair_sums in zip(rows.pairs, sums.pairs, strict=True):
         first, second = pair.models
         names = (panel.models[first], panel.models[second])
-        pairs.append(_make_rater_agreement(names, len(pair.first), pair_sums))
+        pairs.append(_make_model_agreement(names, len(pair.first), pair_sums))
 
     # All labels and models together
     n_shared = int((rows.n_models > 1).sum())
@@ -272,7 +279,7 @@ def agreement(predictions: object) -> Agreement:
         alpha=alpha,
         set_alpha=_estimate_set_alpha(panel),
         labels=tuple(labels),
-        raters=tuple(models),
+        models=tuple(models),
         pairs=tuple(pairs),
         note=note,
     )
@@ -517,6 +524,16 @@ def _estimate_set_alpha(panel: Predictions) -> Agreed:
     return _estimate(_draw_weights() @ observed, expected, n_shared)
 
 
+def _check_two(count: int, unit: str) -> None:
+    """Check that there are two models or families to compare."""
+    if count < 2:
+        raise InputError(
+            where="agreement",
+            found=f"one {unit}",
+            expected="at least two to compare",
+        )
+
+
 def compute_masi_distances(sets: BoolArray) -> FloatArray:
     """Compute the MASI distance of any two label sets.
 
@@ -549,12 +566,12 @@ def compute_masi_distances(sets: BoolArray) -> FloatArray:
     return 1 - ratio(intersection, union, 1.0) * monotonicity
 
 
-def _make_rater_agreement(
+def _make_model_agreement(
     models: tuple[str, ...], instances: int, sums: FloatArray
-) -> RaterAgreement:
+) -> ModelAgreement:
     """Make the record of one model or of two."""
     share, kappa = _estimate_both(sums, instances)
-    return RaterAgreement(raters=models, instances=instances, share=share, kappa=kappa)
+    return ModelAgreement(models=models, instances=instances, share=share, kappa=kappa)
 
 
 def _estimate_both(sums: FloatArray, instances: int) -> tuple[Agreed, Agreed]:
@@ -586,7 +603,7 @@ def _estimate(observed: FloatArray, expected: FloatArray, instances: int) -> Agr
 
 
 def _make_row(
-    name: str, record: LabelAgreement | RaterAgreement, *, coefficient: Agreed
+    name: str, record: LabelAgreement | ModelAgreement, *, coefficient: Agreed
 ) -> _TableRow:
     """Make the row of a label, a model or a pair."""
     return _TableRow(
@@ -597,11 +614,11 @@ def _make_row(
     )
 
 
-def _make_model_rows(records: Sequence[RaterAgreement]) -> list[_TableRow]:
+def _make_model_rows(records: Sequence[ModelAgreement]) -> list[_TableRow]:
     """Make the rows of models or of pairs of models."""
     rows = []
     for record in records:
-        name = " – ".join(map(shown, record.raters))
+        name = " – ".join(map(shown, record.models))
         rows.append(_make_row(name, record, coefficient=record.kappa))
 
     return rows

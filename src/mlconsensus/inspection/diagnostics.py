@@ -5,22 +5,43 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..combiners.base import BaseCombiner
+from ..combiners.reliability import Families
 from ..linalg.annotations import make_annotations
 from ..linalg.block_sums import ratio
 from ..predictions import BasePredictions, FloatArray, Predictions
+from ..predictions.families import FamiliesLike
 from ..predictions.sampling import subsample_for_diagnostics
-from .effective_models import EffectiveModels, estimate_effective_models
-from .model_quality import FlaggedModel, flag_models
+from .effective_models import (
+    EffectiveModels,
+    combine_families,
+    estimate_effective_models,
+)
+from .families import FamilyDiagnostics, describe_families, find_signs, fit_families
+from .model_quality import FlaggedModel, flag_families, flag_models
 from .pairwise import (
+    PairwiseStatistics,
     compute_pairwise_statistics,
     compute_product_scale,
     estimate_reliability,
+    weigh_pairs,
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class PanelDiagnostics:
-    """Diagnostics of the models and labels of some predictions."""
+    """Diagnostics of the models and labels of some predictions.
+
+    Attributes
+    ----------
+    flags : tuple of FlaggedModel
+        Models that are random, inverted or weak, and notes about duplicates and
+        families.
+    families : FamilyDiagnostics
+        Families of related models, with the evidence for each.
+    effective_models : EffectiveModels
+        How many independent models all models are worth. A family counts by Kish's
+        formula.
+    """
 
     models: tuple[str, ...]
     labels: tuple[str, ...]
@@ -30,8 +51,9 @@ class PanelDiagnostics:
     # (l,) mean squared difference of two models' scores: for 0/1 predictions, how often
     # they differ
     dispute: FloatArray
-    suspects: tuple[FlaggedModel, ...]  # flagged models
-    voices: EffectiveModels  # effective number of models
+    flags: tuple[FlaggedModel, ...]
+    families: FamilyDiagnostics
+    effective_models: EffectiveModels
 
     @property
     def mean_agreement(self) -> float:
@@ -45,7 +67,7 @@ class PanelDiagnostics:
 
     def warnings(self) -> list[str]:
         """Return one sentence for each flagged model."""
-        return [flagged.sentence for flagged in self.suspects]
+        return [flag.sentence for flag in self.flags]
 
     def most_disputed(self, count: int = 10) -> list[tuple[str, float]]:
         """Return the labels on which models differ most, and their `dispute`.
@@ -75,9 +97,9 @@ class Diagnostics:
     ...     quality=[0.8, 0.8, 0.8, 0.8, 0], shared_errors=0, random_state=0
     ... )
     >>> diagnostics = mlc.combine(panel).diagnostics
-    >>> [(flagged.kind, flagged.raters) for flagged in diagnostics.suspects]
+    >>> [(flag.kind, flag.models) for flag in diagnostics.flags]
     [('random', ('model_4',))]
-    >>> print(diagnostics.voices)
+    >>> print(diagnostics.effective_models)
     5 models are worth at most ... independent models (95 % interval ...)
     """
 
@@ -86,14 +108,19 @@ class Diagnostics:
     moved: float
 
     @property
-    def suspects(self) -> tuple[FlaggedModel, ...]:
-        """Models flagged as random, inverted or duplicate, with the evidence."""
-        return self.panel.suspects
+    def flags(self) -> tuple[FlaggedModel, ...]:
+        """Models flagged as random, inverted, weak, or related, with the evidence."""
+        return self.panel.flags
 
     @property
-    def voices(self) -> EffectiveModels:
+    def families(self) -> FamilyDiagnostics:
+        """Families of related models, with the evidence for each."""
+        return self.panel.families
+
+    @property
+    def effective_models(self) -> EffectiveModels:
         """Effective number of models, an upper estimate."""
-        return self.panel.voices
+        return self.panel.effective_models
 
     def __str__(self) -> str:
         disputed = ", ".join(
@@ -105,13 +132,21 @@ class Diagnostics:
             "the consensus puts another label first than voting for "
             f"{self.moved:.1%} of the instances",
         ]
-        if self.voices.sentence:
-            lines.append(self.voices.sentence)
-        lines.extend(self.panel.warnings())
+        if self.effective_models.sentence:
+            lines.append(self.effective_models.sentence)
+        for flag in self.flags:
+            # Families have sentences of their own.
+            if flag.kind != "family":
+                lines.append(flag.sentence)
+        lines.extend(self.families.sentences)
         return "\n".join(lines)
 
 
-def examine(predictions: BasePredictions) -> PanelDiagnostics:
+def examine(
+    predictions: BasePredictions,
+    combiner: BaseCombiner | None = None,
+    families: FamiliesLike = None,
+) -> PanelDiagnostics:
     """Compute diagnostics of the models and labels.
 
     At most 2²⁴ predictions are used, and only the first block of predictions in files.
@@ -120,6 +155,11 @@ def examine(predictions: BasePredictions) -> PanelDiagnostics:
     ----------
     predictions : BasePredictions
         In memory or in files.
+    combiner : BaseCombiner, default=None
+        The fitted method. The families of a `WeightedConsensus` are used; otherwise
+        they are estimated.
+    families : None, "independent", "by-name" or mapping, default=None
+        Families of related models, as in `combine`, if they are estimated here.
 
     Returns
     -------
@@ -132,9 +172,16 @@ def examine(predictions: BasePredictions) -> PanelDiagnostics:
     >>> examine(panel).warnings()
     []
     """
-    annotations = make_annotations(subsample_for_diagnostics(predictions))
-    statistics = compute_pairwise_statistics(annotations)
-    m = len(predictions.models)
+    models = predictions.models
+    sample = subsample_for_diagnostics(predictions)
+    annotations = make_annotations(sample)
+
+    # Families, which quality is judged across
+    state, origin = fit_families(sample, combiner, families)
+    family_diagnostics = describe_families(models, state, origin)
+    pair_weights = weigh_pairs(state.family.astype(np.int64), find_signs(state))
+    statistics = compute_pairwise_statistics(annotations, pair_weights)
+    m = len(models)
 
     # Correlation of each pair of models
     correlation = ratio(
@@ -144,15 +191,11 @@ def examine(predictions: BasePredictions) -> PanelDiagnostics:
     np.fill_diagonal(correlation, 1.0)
 
     # Flagged models
-    reliability = estimate_reliability(statistics)
-    flagged = flag_models(statistics, reliability, annotations, predictions.models)
-
-    # Effective number of models
-    n_duplicates = sum(model.kind == "copy" for model in flagged)
-    n_pairs = max(m * (m - 1) / 2, 1)
-    effective_models = estimate_effective_models(
-        m, statistics.departures, n_duplicates / n_pairs
-    )
+    reliability = estimate_reliability(statistics, pair_weights)
+    flags = [
+        *flag_models(statistics, reliability, annotations, models, pair_weights),
+        *flag_families(family_diagnostics, statistics, models),
+    ]
 
     return PanelDiagnostics(
         models=predictions.models,
@@ -161,13 +204,50 @@ def examine(predictions: BasePredictions) -> PanelDiagnostics:
         shared=statistics.instances * (1 - np.eye(m)),
         reliability=reliability.of_each,
         dispute=statistics.dispute,
-        suspects=flagged,
-        voices=effective_models,
+        flags=tuple(flags),
+        families=family_diagnostics,
+        effective_models=_count_effective_models(
+            sample, statistics, state, family_diagnostics, flags
+        ),
+    )
+
+
+def _count_effective_models(
+    sample: Predictions,
+    statistics: PairwiseStatistics,
+    state: Families,
+    families: FamilyDiagnostics,
+    flags: list[FlaggedModel],
+) -> EffectiveModels:
+    """Return how many independent models all models are worth."""
+    models = sample.models
+    if not families.families:
+        # Duplicates are a lower bound of the correlation of errors.
+        n_duplicates = sum(flag.kind == "duplicate" for flag in flags)
+        n_pairs = max(len(models) * (len(models) - 1) / 2, 1)
+        return estimate_effective_models(
+            len(models), statistics.departures, n_duplicates / n_pairs
+        )
+
+    # One model of each family: that with the largest share
+    representatives = np.unique(np.abs(state.shares).argmax(axis=1))
+    selected = sample.select(models=[models[k] for k in representatives])
+    departures = compute_pairwise_statistics(make_annotations(selected)).departures
+    between = estimate_effective_models(len(representatives), departures)
+    n_alone = families.n_families - len(families.families)
+    return combine_families(
+        len(models),
+        between,
+        [record.effective_models for record in families.families],
+        n_alone,
     )
 
 
 def diagnose(
-    predictions: Predictions, scores: FloatArray, vote: FloatArray
+    predictions: Predictions,
+    scores: FloatArray,
+    vote: FloatArray,
+    combiner: BaseCombiner | None = None,
 ) -> Diagnostics:
     """Compute diagnostics of the predictions and of their consensus.
 
@@ -179,6 +259,8 @@ def diagnose(
         Consensus scores.
     vote : ndarray of shape (n, l)
         Scores of majority voting.
+    combiner : BaseCombiner, default=None
+        The fitted method, as in `examine`.
 
     Returns
     -------
@@ -195,7 +277,9 @@ def diagnose(
     first_label = scores.argmax(axis=1)[:, None]
     vote_of_first = np.take_along_axis(vote, first_label, axis=1)[:, 0]
     is_moved = vote_of_first < vote.max(axis=1)
-    return Diagnostics(panel=examine(predictions), moved=float(is_moved.mean()))
+    return Diagnostics(
+        panel=examine(predictions, combiner), moved=float(is_moved.mean())
+    )
 
 
 def leave_one_model_out(

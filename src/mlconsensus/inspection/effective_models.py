@@ -5,17 +5,20 @@ vote of `m` models varies as that of
 
 .. math:: \frac{m}{1 + (m - 1) \bar\varepsilon}
 
-models with independent errors (Kish's design effect). An error is a deviation from the
-majority. Errors of the majority itself cannot be detected without ground truth, so that
+models with independent errors (Kish's design effect). If there are families, this holds
+for the members of each family, with the correlation of their errors (`families`), and
+then for the families. Between families, an error is a deviation from the majority. Errors of the majority itself cannot be detected without ground truth, so that
 the number is an upper estimate. docs/diagnostics.md compares it with the ground truth.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
 
 from ..linalg.block_sums import ratio
+from ..metrics.intervals import Estimate
 from ..predictions import FloatArray
 from .pairwise import GROUPS
 
@@ -89,15 +92,64 @@ def estimate_effective_models(
     correlations = np.clip(correlations, copied, 1)
     estimate, low, high = (m / (1 + (m - 1) * correlations)).tolist()
 
-    is_informative = low > 1 or high < _UNINFORMATIVE_SHARE * m
-    if is_informative:
+    return _describe_number(m, estimate, low, high)
+
+
+def combine_families(
+    m: int, between: EffectiveModels, of_families: Sequence[Estimate], n_alone: int
+) -> EffectiveModels:
+    r"""Combine the effective numbers of models in each family, and of the families.
+
+    Parameters
+    ----------
+    m : int
+        Number of models.
+    between : EffectiveModels
+        Effective number of families, estimated with one model of each.
+    of_families : sequence of Estimate
+        Effective number of models in each family of at least two models.
+    n_alone : int
+        Number of models without relations.
+
+    Returns
+    -------
+    EffectiveModels
+        With the errors of two families correlated by :math:`\varepsilon`,
+        :math:`N / (1 + (N - 1) \varepsilon)` for the sum `N` over families.
+
+    Examples
+    --------
+    >>> between = EffectiveModels(estimate=3.0, low=3.0, high=3.0, sentence="")
+    >>> family = Estimate(value=1.2, standard_error=0.1, low=1.1, high=1.3)
+    >>> print(combine_families(5, between, [family], 2))
+    5 models are worth at most 3.2 independent models (95 % interval 3.1 to 3.3)
+    """
+    n_families = n_alone + len(of_families)
+    values = np.array(
+        [[family.value, family.low, family.high] for family in of_families]
+    )
+    within = n_alone + values.sum(axis=0)
+
+    # Kish's formula, solved for the correlation of the errors of two families
+    numbers = np.array([between.estimate, between.low, between.high])
+    correlation = np.zeros(3)
+    if n_families > 1:
+        correlation = (n_families / numbers - 1) / (n_families - 1)
+
+    estimate, low, high = (within / (1 + (within - 1) * correlation)).tolist()
+    return _describe_number(m, estimate, low, high)
+
+
+def _describe_number(
+    m: int, estimate: float, low: float, high: float
+) -> EffectiveModels:
+    """Return the effective number of models with a sentence if it is informative."""
+    sentence = ""
+    if low > 1 or high < _UNINFORMATIVE_SHARE * m:
         sentence = (
             f"{m:,} models are worth at most {estimate:.1f} independent models "
             f"(95 % interval {low:.1f} to {high:.1f})"
         )
-    else:
-        sentence = ""
-
     return EffectiveModels(estimate=estimate, low=low, high=high, sentence=sentence)
 
 

@@ -1,7 +1,9 @@
-"""Flag random and inverted models and duplicates, at a false discovery rate of 1 %.
+"""Flag random, inverted and weak models, duplicates and families.
 
-The rate is among all models and pairs of models that are tested. docs/diagnostics.md
-derives the tests and has their error rates on simulated panels.
+Models are tested at a false discovery rate of 1 %, among all models and pairs of models
+that are tested. The quality of a model is judged by models of other families only.
+That a model is a duplicate or a member of a family is a note, not evidence against it.
+docs/diagnostics.md derives the tests and has their error rates in simulations.
 """
 
 from collections.abc import Iterator
@@ -15,21 +17,30 @@ from ..linalg.annotations import Annotations
 from ..linalg.block_sums import ratio
 from ..predictions import BoolArray, FloatArray
 from ..text import shown
+from .families import FamilyDiagnostics
 from .pairwise import FEW, PairwiseStatistics, Reliability, compute_product_scale
+
+FlagKind = Literal["random", "inverted", "weak", "duplicate", "family"]
+# Flags that are evidence against a model; the others are notes.
+QUALITY_FLAGS: tuple[FlagKind, ...] = ("random", "inverted", "weak")
 
 FALSE_DISCOVERIES = 0.01
 _Z = 1.96  # 95 % intervals
 
 # A random model agrees with the others less than this share of their agreement among
 # themselves, and its interval contains 0. An inverted model disagrees by more than a
-# quarter of it.
-_WEAK = 0.6
+# quarter of it. A weak model agrees less than a third as much, so that it explains less
+# than a ninth as much of the variance.
+_RANDOM = 0.6
 _INVERTED = -0.25
+_WEAK = 1 / 3
 # Families and easy instances let models differ less often than independent errors
 # would: half as often is ordinary. A duplicate differs significantly less often than
 # that, and by its interval less than a quarter as often.
 _FAMILY = 0.5
 _DUPLICATE = 0.25
+# Duplicates that share less than this are called near duplicates.
+_EQUAL = 0.995
 # Models that correlate more than this do not do so by being right. Without this limit,
 # duplicates in a panel of two or three would be taken for models without errors.
 _MOST_RELIABLE = 0.98
@@ -37,21 +48,32 @@ _MOST_RELIABLE = 0.98
 
 @dataclass(frozen=True, kw_only=True)
 class FlaggedModel:
-    """One model, or two, and the evidence against them."""
+    """A flag of one model, or of several, and the evidence for it.
 
-    kind: Literal["random", "inverted", "copy"]
-    raters: tuple[str, ...]  # names of the models
+    ``"random"``, ``"inverted"`` and ``"weak"`` are about the quality of one model.
+    ``"duplicate"`` is a note about two models that make the same predictions, and
+    ``"family"`` a note about models with related errors.
+    """
+
+    kind: FlagKind
+    models: tuple[str, ...]  # names of the models
     sentence: str
     instances: int  # that the model shares with others, or the two with each other
     cells: int  # instance-label pairs of these instances that both sides have predicted
-    # Correlation with the others; for two models: how often they differ, divided by how
-    # often that is expected
+    # Correlation with models of other families; for two models: how often they differ,
+    # divided by how often that is expected; for families: the correlation of errors
     statistic: float
     low: float  # of its 95 % interval
     high: float
     expected: float  # the statistic of ordinary models; for two models: 1
-    p_value: float
-    q_value: float  # the false discovery rate at which it would still be flagged
+    # None for families, which are not found by a test
+    p_value: float | None = None
+    q_value: float | None = None  # false discovery rate at which it is still flagged
+
+    @property
+    def is_about_quality(self) -> bool:
+        """Whether this is evidence against the model, and not only a note."""
+        return self.kind in QUALITY_FLAGS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,8 +105,9 @@ def flag_models(
     reliability: Reliability,
     annotations: Annotations,
     names: tuple[str, ...],
+    pair_weights: FloatArray,
 ) -> tuple[FlaggedModel, ...]:
-    """Return the models that are random or inverted, and pairs of duplicates.
+    """Return the models that are random, inverted or weak, and pairs of duplicates.
 
     Parameters
     ----------
@@ -96,6 +119,9 @@ def flag_models(
         Predictions in long format.
     names : tuple of str
         Names of the models.
+    pair_weights : ndarray of shape (m, m)
+        Result of `pairwise.weigh_pairs`, which `statistics` and `reliability` were
+        computed with, too.
 
     Returns
     -------
@@ -112,15 +138,58 @@ def flag_models(
     >>> annotations = make_annotations(panel)
     >>> statistics = pairwise.compute_pairwise_statistics(annotations)
     >>> reliability = pairwise.estimate_reliability(statistics)
-    >>> flagged = flag_models(statistics, reliability, annotations, panel.models)
-    >>> flagged[0].kind, flagged[0].raters, len(flagged)
+    >>> weights = pairwise.weigh_pairs(np.arange(5), np.ones(5))
+    >>> flagged = flag_models(
+    ...     statistics, reliability, annotations, panel.models, weights
+    ... )
+    >>> flagged[0].kind, flagged[0].models, len(flagged)
     ('random', ('model_4',), 1)
     """
+    correlations = _correlate_with_others(statistics, reliability, pair_weights)
     return (
-        *_flag_by_correlation(statistics, reliability, names),
+        *_flag_by_correlation(correlations, statistics, names),
         *_flag_constant(statistics, annotations, names),
         *_flag_duplicates(statistics, reliability, annotations, names),
     )
+
+
+def flag_families(
+    families: FamilyDiagnostics, statistics: PairwiseStatistics, names: tuple[str, ...]
+) -> Iterator[FlaggedModel]:
+    """Return a note for each family that was found.
+
+    Parameters
+    ----------
+    families : FamilyDiagnostics
+        Result of `describe_families`.
+    statistics : PairwiseStatistics
+        Sums over the instances that two models share.
+    names : tuple of str
+        Names of the models.
+
+    Yields
+    ------
+    FlaggedModel
+    """
+    position = {name: k for k, name in enumerate(names)}
+    for record in families.families:
+        correlation = record.error_correlation
+        if families.origin != "found" or correlation is None:
+            continue
+        members = [position[name] for name in record.models]
+        pairs = np.ix_(members, members)
+        is_pair = ~np.eye(len(members), dtype=np.bool_)
+        yield FlaggedModel(
+            kind="family",
+            models=record.models,
+            sentence=record.sentence,
+            instances=int(statistics.instances[pairs][is_pair].max()),
+            cells=int(statistics.cells[pairs][is_pair].max()),
+            statistic=correlation.value,
+            low=correlation.low,
+            high=correlation.high,
+            expected=0.0,
+        )
 
 
 def _flag_constant(
@@ -150,13 +219,13 @@ def _flag_constant(
         is_positive = total[k] >= count[k] / 2
         n_positive = int((is_positive & is_predicted).sum())
         sentence = (
-            f"{shown(names[k])} says yes to {n_positive:,} of "
-            f"{int(is_predicted.sum()):,} labels, whatever the instance: its answers "
-            f"never vary over {int(n_instances[k]):,} instances"
+            f"{shown(names[k])} is random: it gives the same {n_positive:,} of "
+            f"{int(is_predicted.sum()):,} labels to each of its "
+            f"{int(n_instances[k]):,} instances"
         )
         yield FlaggedModel(
             kind="random",
-            raters=(names[k],),
+            models=(names[k],),
             sentence=sentence,
             instances=int(n_instances[k]),
             cells=int(statistics.cells[k, k]),
@@ -170,21 +239,21 @@ def _flag_constant(
 
 
 def _flag_by_correlation(
-    statistics: PairwiseStatistics, reliability: Reliability, names: tuple[str, ...]
+    correlations: _Correlations,
+    statistics: PairwiseStatistics,
+    names: tuple[str, ...],
 ) -> Iterator[FlaggedModel]:
-    """Flag random and inverted models by their correlation with the others."""
-    correlations = _correlate_with_others(statistics, reliability)
+    """Flag random, inverted and weak models by their correlation with the others."""
     value = correlations.value
 
     is_undecided = correlations.low <= 0
     is_not_inverted = value > _INVERTED * correlations.expected
     yield from _flag_below(
-        _WEAK,
+        _RANDOM,
         correlations,
         statistics,
         names,
         kind="random",
-        verb="answers as if at random",
         is_candidate=is_undecided & is_not_inverted,
     )
     yield from _flag_below(
@@ -193,17 +262,28 @@ def _flag_by_correlation(
         statistics,
         names,
         kind="inverted",
-        verb="says the opposite of the others",
         is_candidate=value < 0,
+    )
+    yield from _flag_below(
+        _WEAK,
+        correlations,
+        statistics,
+        names,
+        kind="weak",
+        is_candidate=correlations.low > 0,
     )
 
 
 def _correlate_with_others(
-    statistics: PairwiseStatistics, reliability: Reliability
+    statistics: PairwiseStatistics, reliability: Reliability, pair_weights: FloatArray
 ) -> _Correlations:
-    """Compute each model's correlation with the others, and what is expected of it."""
-    scale = compute_product_scale(statistics.squares)
-    product = (statistics.products * (scale > 0)).sum(axis=1)
+    """Compute each model's correlation with the others, and what is expected of it.
+
+    The others are the models of other families. Inverted ones count with their sign.
+    """
+    signs = np.where((pair_weights < 0).any(axis=0), -1.0, 1.0)
+    scale = compute_product_scale(statistics.squares) * np.abs(pair_weights)
+    product = (statistics.products * (scale > 0) * signs).sum(axis=1)
     size = scale.sum(axis=1)
     total_size = float(size.sum())
     value = ratio(product, size, 0.0)
@@ -220,12 +300,15 @@ def _correlate_with_others(
     # them are inverted or random, it is 0 and the model is not flagged.
     rest = total_size - 2 * size
     rest = np.where(rest > 1e-9 * total_size, rest, 0)
-    typical_square = ratio(product.sum() - 2 * product, rest, 0.0)
+    # Here the signs of both models of a pair count.
+    signed_product = signs * product
+    rest_product = signed_product.sum() - 2 * signed_product
+    typical_square = ratio(rest_product, rest, 0.0)
     typical = np.sqrt(np.maximum(typical_square, 0))
 
     # Expected correlation: the typical reliability times that of the models with which
     # the model shares instances.
-    partner_reliability = np.clip(reliability.without.T, -1, 1)
+    partner_reliability = np.clip(signs * reliability.without.T, -1, 1)
     partners = ratio((scale * partner_reliability).sum(axis=1), size, 0.0)
     partner_variance = ((scale * reliability.error.T) ** 2).sum(axis=1)
     partners_error = ratio(np.sqrt(partner_variance), size, 1.0)
@@ -246,8 +329,7 @@ def _flag_below(
     statistics: PairwiseStatistics,
     names: tuple[str, ...],
     *,
-    kind: Literal["random", "inverted"],
-    verb: str,
+    kind: Literal["random", "inverted", "weak"],
     is_candidate: BoolArray,
 ) -> Iterator[FlaggedModel]:
     """Flag candidates whose correlation is below this share of what is expected."""
@@ -267,13 +349,13 @@ def _flag_below(
         low = float(correlations.low[k])
         high = float(correlations.high[k])
         sentence = (
-            f"{shown(names[k])} {verb}: over {int(n_instances[k]):,} instances its "
-            f"correlation with the others is {value[k]:z.2f} "
-            f"({low:z.2f} to {high:z.2f}), where {expected[k]:z.2f} is usual"
+            f"{shown(names[k])} is {kind}: its correlation with other models is "
+            f"{value[k]:z.2f} ({low:z.2f} to {high:z.2f}) over "
+            f"{int(n_instances[k]):,} instances, where {expected[k]:z.2f} is usual"
         )
         yield FlaggedModel(
             kind=kind,
-            raters=(names[k],),
+            models=(names[k],),
             sentence=sentence,
             instances=int(n_instances[k]),
             cells=int(statistics.cells[k, k]),
@@ -305,15 +387,16 @@ def _flag_duplicates(
         low = float(differences.low[k, q])
         high = float(differences.high[k, q])
         share, n_positive = _compare_positives(annotations, k, q)
+        description = "a duplicate" if share > _EQUAL else "a near duplicate"
         sentence = (
-            f"{shown(names[q])} answers as {shown(names[k])} does in {share:.1%} of "
-            f"{n_positive:,} cells where either says yes ({n_instances:,} shared "
-            f"instances): they differ {value:.0%} ({low:.0%} to {high:.0%}) as often "
-            "as raters with errors of their own would"
+            f"{shown(names[q])} is {description} of {shown(names[k])}: of "
+            f"{n_positive:,} pairs of an instance and a label that either predicts, "
+            f"both predict {share:.1%} ({n_instances:,} shared instances); they differ {value:.0%} "
+            f"({low:.0%} to {high:.0%}) as often as independent models would"
         )
         yield FlaggedModel(
-            kind="copy",
-            raters=(names[k], names[q]),
+            kind="duplicate",
+            models=(names[k], names[q]),
             sentence=sentence,
             instances=n_instances,
             cells=int(statistics.cells[k, q]),

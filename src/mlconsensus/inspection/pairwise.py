@@ -26,10 +26,9 @@ class PairwiseStatistics:
     """
 
     dispute: FloatArray  # (l,) mean squared difference of two models' scores
-    departures: (
-        FloatArray  # (GROUPS, 4, 2, l) sums of `sum_deviations`, for the jackknife
-    )
-    with_others: FloatArray  # (m,) Σ_i (Σ_q Σ_ℓ x_k x_q)², over models q ≠ k
+    # (GROUPS, 4, 2, l) sums of `sum_deviations`, for the jackknife
+    departures: FloatArray
+    with_others: FloatArray  # (m,) Σ_i (Σ_q w_kq Σ_ℓ x_k x_q)², w the pair weights
     of_pairs: float  # Σ_i Σ_k Σ_q (Σ_ℓ x_k x_q)²
     products: FloatArray  # (m, m) Σ x_k x_q
     squares: FloatArray  # (m, m) Σ x_k² over the instance-label pairs of both
@@ -38,13 +37,17 @@ class PairwiseStatistics:
     spread: FloatArray  # (m, m) Σ_i d²
 
 
-def compute_pairwise_statistics(annotations: Annotations) -> PairwiseStatistics:
+def compute_pairwise_statistics(
+    annotations: Annotations, pair_weights: FloatArray | None = None
+) -> PairwiseStatistics:
     """Compute sums over the instances that two models have both predicted.
 
     Parameters
     ----------
     annotations : Annotations
         Predictions in long format.
+    pair_weights : ndarray of shape (m, m), default=None
+        Result of `weigh_pairs`. By default all pairs of models have the weight 1.
 
     Returns
     -------
@@ -60,6 +63,8 @@ def compute_pairwise_statistics(annotations: Annotations) -> PairwiseStatistics:
     ([2.0, 2.0, 1.0], [0.5])
     """
     m, _, l = annotations.shape
+    if pair_weights is None:
+        pair_weights = weigh_pairs(np.arange(m), np.ones(m))
     label_means = annotations.mean  # (m, l)
     departures = np.zeros((GROUPS, 4, 2, l))
     squared_differences = np.zeros(l)
@@ -104,7 +109,8 @@ def compute_pairwise_statistics(annotations: Annotations) -> PairwiseStatistics:
 
         # Variation from instance to instance, without pairs of a model with itself
         product *= 1 - np.eye(models.shape[1])
-        _add_at(with_others, models.ravel(), product.sum(axis=2) ** 2)
+        weighted = product * pair_weights[models[:, :, None], models[:, None, :]]
+        _add_at(with_others, models.ravel(), weighted.sum(axis=2) ** 2)
         of_pairs += float((product**2).sum())
 
     return PairwiseStatistics(
@@ -118,6 +124,31 @@ def compute_pairwise_statistics(annotations: Annotations) -> PairwiseStatistics:
         instances=instances,
         spread=spread,
     )
+
+
+def weigh_pairs(family: IntArray, signs: FloatArray) -> FloatArray:
+    """Return the weight of each pair of models when a model is compared with others.
+
+    Parameters
+    ----------
+    family : ndarray of shape (m,) of int
+        Family of each model.
+    signs : ndarray of shape (m,)
+        -1 for models that predict the opposite of most, else 1.
+
+    Returns
+    -------
+    ndarray of shape (m, m)
+        In row `k`, the sign of each model of another family; 0 for members of the
+        model's own family, which are not evidence about its quality.
+
+    Examples
+    --------
+    >>> weigh_pairs(np.array([0, 0, 1]), np.array([1.0, 1.0, -1.0])).tolist()
+    [[0.0, 0.0, -1.0], [0.0, 0.0, -1.0], [1.0, 1.0, 0.0]]
+    """
+    is_across = family[:, np.newaxis] != family
+    return np.where(is_across, signs, 0.0)
 
 
 def _add_at(total: FloatArray, position: IntArray, values: Array) -> None:
@@ -185,7 +216,9 @@ class Reliability:
 
 
 def estimate_reliability(
-    statistics: PairwiseStatistics, rounds: int = 100
+    statistics: PairwiseStatistics,
+    pair_weights: FloatArray | None = None,
+    n_iterations: int = 100,
 ) -> Reliability:
     r"""Estimate the reliability of each model from the pairwise correlations.
 
@@ -197,7 +230,10 @@ def estimate_reliability(
     ----------
     statistics : PairwiseStatistics
         Sums over the instances that two models share.
-    rounds : int, default=100
+    pair_weights : ndarray of shape (m, m), default=None
+        Result of `weigh_pairs`: models are compared with those of other families only.
+        By default all pairs of models have the weight 1.
+    n_iterations : int, default=100
         Number of iterations.
 
     Returns
@@ -205,6 +241,10 @@ def estimate_reliability(
     Reliability
     """
     scale = compute_product_scale(statistics.squares)
+    signs = np.ones(len(scale))
+    if pair_weights is not None:
+        scale = scale * np.abs(pair_weights)
+        signs = np.where((pair_weights < 0).any(axis=0), -1.0, 1.0)
     correlation = ratio(statistics.products, scale, 0.0)
     total_scale = max(float(scale.sum()), 1e-12)
 
@@ -213,11 +253,12 @@ def estimate_reliability(
     error = np.maximum(np.sqrt(ratio(mean_variance, scale, 0.0)), 1e-3)
 
     # Start from equally reliable models: their mean correlation is r².
-    mean_correlation = float(statistics.products[scale > 0].sum()) / total_scale
-    r = np.full(len(scale), np.sqrt(max(mean_correlation, 1e-6)))
+    signed = statistics.products * np.outer(signs, signs)
+    mean_correlation = float(signed[scale > 0].sum()) / total_scale
+    r = signs * np.sqrt(max(mean_correlation, 1e-6))
 
     # Iteratively reweighted least squares of correlation ≈ r_k r_q, with half steps
-    for _ in range(rounds):
+    for _ in range(n_iterations):
         residual = np.abs(correlation - r[:, None] * r)
         weight = (scale > 0) / (error * (residual + error))
         moment = weight * correlation * r
@@ -231,9 +272,8 @@ def estimate_reliability(
     precision = np.where(precision > 1e-9, precision, 0.0)
 
     # The sign of r is arbitrary: most models are right.
-    if r.sum() >= 0:
-        sign = 1
-    else:
+    sign = 1
+    if (signs * r).sum() < 0:
         sign = -1
 
     return Reliability(

@@ -30,6 +30,11 @@ from ..predictions import (
     split_chances,
     truth_table,
 )
+from ..predictions.families import (
+    FamiliesLike,
+    merge_stated_families,
+    number_families,
+)
 from ..text import plural, table
 
 _N_FOLDS = 5
@@ -67,7 +72,7 @@ class Comparison:
 
     def __str__(self) -> str:
         value_heads = ["method"]
-        gain_heads = [f"ahead of {self.against}"]
+        gain_heads = [f"gain over {self.against}"]
         for metric in RANKING_METRICS:
             value_heads.append(title(metric))
             gain_heads.append(f"{TITLES[metric]:>16}")
@@ -84,7 +89,7 @@ class Comparison:
 
         values = table(value_heads, value_rows)
         gains = table(gain_heads, gain_rows)
-        note = f"90 % intervals; * beyond chance, up is better. {self.drawn}"
+        note = f"90 % intervals; * significant, positive is better. {self.drawn}"
         return f"{values}\n\n{gains}\n\n{note}\n{self.sentence}"
 
 
@@ -96,8 +101,46 @@ class _Candidate:
     panel: Predictions
 
 
+def combine_with_families(
+    combiner: BaseCombiner, panel: Predictions, families: FamiliesLike
+) -> tuple[BaseCombiner, Predictions]:
+    """Return a method and its input if some models are related.
+
+    `WeightedConsensus` weights the members of a family. For other methods, a stated
+    family is one model: the mean of its members.
+
+    Parameters
+    ----------
+    combiner : BaseCombiner
+        It is copied, not changed.
+    panel : Predictions
+        Predictions of all models.
+    families : None, "independent", "by-name" or mapping
+        Families of related models, as in `combine`.
+
+    Returns
+    -------
+    combiner : BaseCombiner
+    panel : Predictions
+
+    Examples
+    --------
+    >>> from mlconsensus import MajorityVote
+    >>> panel = Predictions([[[1, 0]], [[0, 0]]], models=["a-1", "a-2"])
+    >>> _, merged = combine_with_families(MajorityVote(), panel, "by-name")
+    >>> merged.models, merged.to_array().tolist()
+    (('a-1 + a-2',), [[[0.5, 0.0]]])
+    """
+    combiner = combiner.make_unfitted_copy()
+    if not isinstance(combiner, WeightedConsensus):
+        return combiner, merge_stated_families(panel, families)
+    if families is not None:
+        combiner.set_params(families=families)
+    return combiner, panel
+
+
 def evaluate_methods(
-    truth: ArrayLike, panel: Predictions
+    truth: ArrayLike, panel: Predictions, families: FamiliesLike = None
 ) -> dict[str, dict[str, float]]:
     """Evaluate every method with its default parameters by the ground truth.
 
@@ -107,6 +150,8 @@ def evaluate_methods(
         Relevant labels of all instances.
     panel : Predictions
         Predictions to combine.
+    families : None, "independent", "by-name" or mapping, default=None
+        Families of related models, as in `combine`.
 
     Returns
     -------
@@ -122,7 +167,8 @@ def evaluate_methods(
     """
     metrics = {"BM": evaluate_models(truth, panel)["BM"]}
     for name, combiner_class in list_by_name().items():
-        metrics[name] = evaluate(truth, combiner_class().fit_transform(panel))
+        combiner, merged = combine_with_families(combiner_class(), panel, families)
+        metrics[name] = evaluate(truth, combiner.fit_transform(merged))
 
     return metrics
 
@@ -132,6 +178,8 @@ def compare(
     gold: object = None,
     drawn: str | None = None,
     methods: Mapping[str, BaseCombiner] | None = None,
+    *,
+    families: FamiliesLike = None,
 ) -> Comparison:
     """Compare methods by gold labels, from which they also learn.
 
@@ -151,6 +199,8 @@ def compare(
     methods : mapping of str to BaseCombiner, default=None
         Estimators by name; the others are compared with the first. By default all of
         `COMBINERS`, with voting (MV) first.
+    families : None, "independent", "by-name" or mapping, default=None
+        Families of related models, as in `combine`.
 
     Returns
     -------
@@ -182,7 +232,15 @@ def compare(
 
     candidates = {}
     for name, combiner in methods.items():
-        candidates[name] = _Candidate(combiner=combiner, panel=panel)
+        if isinstance(combiner, BaseCombiner):
+            combiner, merged = combine_with_families(combiner, panel, families)
+            candidates[name] = _Candidate(combiner=combiner, panel=merged)
+        else:
+            raise InputError(
+                where=f"method of {name!r}",
+                found=repr(combiner),
+                expected="a combiner, such as MLCMa()",
+            )
 
     return _compare_candidates(candidates, panel, gold, drawn)
 
@@ -192,6 +250,8 @@ def leave_out(
     gold: object = None,
     drawn: str | None = None,
     method: BaseCombiner | None = None,
+    *,
+    families: FamiliesLike = None,
 ) -> Comparison:
     """Estimate from gold labels what leaving out each model would cost.
 
@@ -201,6 +261,8 @@ def leave_out(
         As in `compare`.
     method : BaseCombiner, default=None
         The method that combines the models. By default the weighted consensus.
+    families : None, "independent", "by-name" or mapping, default=None
+        Families of related models, as in `combine`.
 
     Returns
     -------
@@ -215,25 +277,45 @@ def leave_out(
     >>> gold = np.where(np.arange(300)[:, None] < 80, truth, np.nan)
     >>> comparison = leave_out(panel, gold, "random", mlc.MajorityVote())
     >>> len(comparison.gains), comparison.against
-    (5, 'all raters')
+    (5, 'all models')
     """
     panel = as_predictions(predictions)
     if gold is not None:
         panel = panel.with_gold(gold)
     if len(panel.models) < 2:
         raise InputError(
-            where="raters",
-            found="one alone",
-            expected="at least two, of which one can be left out",
+            where="models",
+            found="one",
+            expected="at least two, so that one can be left out",
         )
     if method is None:
         method = WeightedConsensus()
 
-    candidates = {"all raters": _Candidate(combiner=method, panel=panel)}
+    if not isinstance(method, BaseCombiner):
+        raise InputError(
+            where="method",
+            found=repr(method),
+            expected="a combiner, such as MLCMa()",
+        )
+
+    # Families by name, so that they can be restricted to the remaining models
+    family_of_model = families
+    numbers = number_families(families, panel.models)
+    if numbers is not None:
+        names = map(str, numbers.tolist())
+        family_of_model = dict(zip(panel.models, names, strict=True))
+
+    combiner, merged = combine_with_families(method, panel, family_of_model)
+    candidates = {"all models": _Candidate(combiner=combiner, panel=merged)}
     for name in panel.models:
         others = [other for other in panel.models if other != name]
-        remaining = panel.select(models=others)
-        candidates[f"without {name}"] = _Candidate(combiner=method, panel=remaining)
+        remaining_families = family_of_model
+        if isinstance(family_of_model, dict):
+            remaining_families = {model: family_of_model[model] for model in others}
+        combiner, remaining = combine_with_families(
+            method, panel.select(models=others), remaining_families
+        )
+        candidates[f"without {name}"] = _Candidate(combiner=combiner, panel=remaining)
 
     return _compare_candidates(candidates, panel, gold, drawn)
 
@@ -245,17 +327,12 @@ def _compare_candidates(
     drawn: str | None,
 ) -> Comparison:
     """Evaluate the candidates, and compare all with the first."""
-    for name, candidate in candidates.items():
-        if not isinstance(candidate.combiner, BaseCombiner):
-            raise InputError(
-                where=f"method of {name!r}",
-                found=repr(candidate.combiner),
-                expected="a combiner, such as MLCMa()",
-            )
     if panel.gold is None:
         raise InputError(
-            "gold: found no answer, expected some that are known "
-            "(without any, mlc.compare_on_held_out_models(panel) judges)"
+            where="gold",
+            found="none",
+            expected="gold labels of some instances; without them, use "
+            "mlc.compare_on_held_out_models(predictions)",
         )
 
     # How the instances with gold labels were sampled
@@ -331,25 +408,27 @@ def find_inclusion_probabilities(
     gold_table = truth_table(gold, "gold", instances, range(truth.shape[1]))
     _, column = split_chances(gold_table)
     of_all = (
-        f"The figures are of all {plural(n, 'instance')}, "
+        f"The estimates are for all {plural(n, 'instance')}, "
         f"of which {n_gold:,} were drawn"
     )
     if drawn == "random":
         if column is not None:
             raise InputError(
                 where="drawn",
-                found=f"'random' beside a column {CHANCE!r} in {gold_table.where}",
+                found=f"'random' next to a column {CHANCE!r} in {gold_table.where}",
                 expected="one of the two",
             )
         return np.full(n, n_gold / n), f"{of_all} at random."
 
     if column is None:
         sampling = (
-            f"The figures are of the {plural(n_gold, 'instance')} with answers and "
-            "others like them alone"
+            f"The estimates are only for the {plural(n_gold, 'instance')} with gold "
+            "labels and others like them"
         )
         if n_gold < n:
-            sampling += ": nobody said how they were drawn (--drawn random)"
+            sampling += (
+                ": it is not known how they were drawn (if at random: --drawn random)"
+            )
         return None, f"{sampling}."
 
     # Instances that are not in the table have probability 1
@@ -367,7 +446,7 @@ def cross_fit(combiner: BaseCombiner, panel: Predictions) -> FloatArray:
     Parameters
     ----------
     combiner : BaseCombiner
-        It is cloned, not changed.
+        It is copied, not changed.
     panel : Predictions
         Predictions, with or without gold labels.
 
@@ -415,18 +494,24 @@ def _describe_differences(
 ) -> str:
     """Describe which candidates are significantly better or worse than the first."""
     sentences = []
-    for comparative, sign in (("ahead of", 1), ("behind", -1)):
+    for comparative, sign in (("better", 1), ("worse", -1)):
         differences = _list_significant_metrics(gains, sign)
         if differences:
-            sentences.append(f"Clearly {comparative} {against}: {differences}.")
+            sentences.append(
+                f"Significantly {comparative} than {against}: {differences}."
+            )
 
     count = sum(map(len, gains.values()))
     if len(gains) > 10:
         sentences.append(
-            f"Of {count:,} differences some {count // 10:,} would be named by chance."
+            f"Of {count:,} differences, about {count // 10:,} would be significant by "
+            "chance."
         )
 
-    sentences.append(f"Elsewhere {plural(n_gold, 'instance')} cannot tell.")
+    sentences.append(
+        "Other differences are not significant with gold labels of "
+        f"{plural(n_gold, 'instance')}."
+    )
     return " ".join(sentences)
 
 

@@ -4,8 +4,8 @@ Groups of models are held out in turn, and the other models are combined by each
 The consensus scores are evaluated by how well they rank the labels of the held-out
 models. If the errors of a held-out model are independent of the other models, a metric
 against its labels is in expectation an increasing function of the metric against the
-truth, so that differences to voting have the same sign. docs/referee.md has the proof
-and the cases in which it does not hold.
+truth, so that differences to voting have the same sign. docs/held-out-models.md has the
+proof and the cases in which it does not hold.
 """
 
 from collections.abc import Iterable, Mapping
@@ -44,7 +44,7 @@ from ..predictions import (
 )
 from ..predictions.families import FamiliesLike, number_families
 from ..predictions.sampling import select_frequent_labels, subsample_for_diagnostics
-from ..text import table
+from ..text import plural, table
 
 # Largest number of instances to fit on, of instances to evaluate on, and of folds
 _MAX_FITTED = 2000
@@ -59,15 +59,18 @@ _T_QUANTILE = float(special.stdtrit(_N_PARTS - 1, 0.95))  # 90 % intervals
 _DUPLICATE_CORRELATION = 0.9
 _MIN_SHARED_PAIRS = 50
 
-_MIN_GROUPS = 3  # groups of models that a comparison needs
+# Families that a comparison needs. A recommendation needs one more: with one held out,
+# three must remain, because two do not show which of them is more reliable.
+_MIN_COMPARED = 3
+_MIN_RECOMMENDED = 4
 
 # Models whose errors correlate more than this behave as copies of one classifier do;
-# docs/referee.md has the data sets.
+# docs/held-out-models.md has the data sets.
 _MAX_ERROR_CORRELATION = 0.1
 
 _LIMITS = (
-    "errors that raters share and cells that all find hard go unseen, and raters that "
-    "miss much flatter one error"
+    "This comparison cannot detect errors that models of different families share, and "
+    "it does not replace ground truth"
 )
 
 
@@ -83,13 +86,13 @@ class HeldOutComparison:
     beyond : dict of str to dict of str to Estimate
         The same gains over the first of the compared methods.
     metric : str
-        The metric by which `verdict` is chosen.
-    n_raters, n_groups, n_folds : int
-        Number of models, of groups of models that are held out together, and of folds
-        of these groups.
-    verdict : str or None
-        Name of the method to use: voting (MV) unless the interval of another method is
-        above 0; None if the comparison is not reliable.
+        The metric by which `recommended` is chosen.
+    n_models, n_families, n_folds : int
+        Number of models, of families that are held out together, and of folds of
+        families.
+    recommended : str or None
+        Name of a method that is better than voting: its gain is significant, and still
+        positive without any one of the folds. None if there is no such evidence.
     sentence : str
         The result and its limits, or why there is none.
     """
@@ -97,10 +100,10 @@ class HeldOutComparison:
     gains: dict[str, dict[str, Estimate]]
     beyond: dict[str, dict[str, Estimate]]
     metric: str
-    n_raters: int
-    n_groups: int
+    n_models: int
+    n_families: int
     n_folds: int
-    verdict: str | None
+    recommended: str | None
     sentence: str
 
     def to_dict(self) -> dict[str, object]:
@@ -122,8 +125,8 @@ class HeldOutComparison:
             rows.append([name, *map(Estimate.format_difference, gains.values())])
 
         note = (
-            "Gains over voting (MV) against held-out raters, 90 % intervals; * beyond "
-            "chance, up is better."
+            "Gains over voting (MV) on held-out models, 90 % intervals; * significant, "
+            "positive is better."
         )
         return f"{table(heads, rows)}\n\n{note}\n{self.sentence}"
 
@@ -187,7 +190,7 @@ def compare_on_held_out_models(
     >>> detected = truth & (rng.random((6, *truth.shape)) < 0.4)
     >>> scores = detected | (rng.random((6, *truth.shape)) < 0.02)
     >>> comparison = mlc.compare_on_held_out_models(scores, optimize="ranking_loss")
-    >>> comparison.verdict, comparison.n_groups, comparison.n_folds
+    >>> comparison.recommended, comparison.n_families, comparison.n_folds
     ('Weighted', 6, 5)
     >>> loss = mlc.metrics.ranking_loss(truth, mlc.weighted_consensus(scores))
     >>> loss < mlc.metrics.ranking_loss(truth, mlc.majority_vote(scores))
@@ -201,42 +204,37 @@ def compare_on_held_out_models(
     sample = _draw_sample(panel)
     statistics = compute_pairwise_statistics(make_annotations(sample))
     group = _group_models(sample, statistics, families)
-    n_groups = int(group.max()) + 1
-    has_few_groups = n_groups < _MIN_GROUPS
-    if has_few_groups:
-        doubt = (
-            f"copies and kin counted once, {n_groups} of {len(group)} raters are "
-            f"independent, and it takes {_MIN_GROUPS} to judge"
-        )
+    n_families = int(group.max()) + 1
+    has_few_families = n_families < _MIN_COMPARED
+    doubt = ""
+    if n_families < _MIN_RECOMMENDED:
+        doubt = _describe_few_families(len(group), n_families)
     else:
         doubt = _describe_common_errors(sample, statistics, group)
 
     # Evaluate each method on the models that it was not fitted with
     gains: dict[str, dict[str, Estimate]] = {}
     beyond: dict[str, dict[str, Estimate]] = {}
+    stable: set[str] = set()
     n_folds = 0
-    if not has_few_groups and (even_in_doubt or not doubt):
-        n_folds = min(n_groups, _MAX_FOLDS)
+    if not has_few_families and (even_in_doubt or not doubt):
+        n_folds = min(n_families, _MAX_FOLDS)
         values, weights = _evaluate_folds(sample, combiners, group, n_folds)
         gains = _estimate_gains(values, weights, list(combiners), reference=0)
         beyond = _estimate_gains(values, weights, list(combiners), reference=1)
+        stable = _find_stable_methods(values, weights, list(combiners), metric)
         if _has_decisive_part(weights):
-            doubt = (
-                "held-out raters that agree with the others say too little about too "
-                "few instances"
-            )
+            doubt = "the held-out models have predictions for too few instances"
 
     # Choose a method
-    verdict = None
+    recommended = None
     if doubt:
-        sentence = f"No verdict: {doubt}."
+        sentence = f"No recommendation: {doubt}."
     else:
-        verdict = _choose_method(gains, metric)
-        result = _describe_result(gains, metric, verdict)
-        held_out = (
-            f"{n_groups} independent groups of raters held out in {n_folds} folds"
-        )
-        sentence = f"{result} ({held_out}); {_LIMITS}."
+        recommended = _choose_method(gains, metric, stable)
+        result = _describe_result(gains, metric, recommended)
+        held_out = f"{n_families} families of models, held out in {n_folds} folds"
+        sentence = f"{result} ({held_out}). {_LIMITS}."
 
     if label_note:
         sentence = f"{sentence} {label_note}"
@@ -244,10 +242,10 @@ def compare_on_held_out_models(
         gains=gains,
         beyond=beyond,
         metric=metric,
-        n_raters=len(group),
-        n_groups=n_groups,
+        n_models=len(group),
+        n_families=n_families,
         n_folds=n_folds,
-        verdict=verdict,
+        recommended=recommended,
         sentence=sentence,
     )
 
@@ -286,7 +284,8 @@ def _make_combiners(
         raise InputError(
             where="methods",
             found=repr(combiners),
-            expected="at least one beside voting: a name, or a combiner by its name",
+            expected="at least one other than voting: a name, or a combiner by "
+            "its name",
         )
     return combiners
 
@@ -357,6 +356,15 @@ def _group_models(
     return np.asarray(group, dtype=np.int64)
 
 
+def _describe_few_families(n_models: int, n_families: int) -> str:
+    """Return why there are too few families for a recommendation."""
+    return (
+        f"{plural(n_models, 'model')} in {n_families:,} families or alone are too few; "
+        f"with one held out, at least {_MIN_RECOMMENDED - 1} must remain to show which "
+        "is reliable"
+    )
+
+
 def _describe_common_errors(
     sample: Predictions, statistics: PairwiseStatistics, group: IntArray
 ) -> str:
@@ -374,9 +382,8 @@ def _describe_common_errors(
     correlation = (m / effective.estimate - 1) / (m - 1)
     if correlation > _MAX_ERROR_CORRELATION:
         return (
-            f"the raters err together (correlation of errors {correlation:.2f}), as "
-            "replicas of one learner do; those held out share the errors of the rest, "
-            "which hides gains"
+            f"the errors of models of different families correlate by {correlation:.2f}"
+            ", so that held-out models cannot show which method is better"
         )
     return ""
 
@@ -724,13 +731,33 @@ def _estimate_gains(
     return gains
 
 
-def _choose_method(gains: dict[str, dict[str, Estimate]], metric: str) -> str:
-    """Return the method with the largest significant gain; voting if there is none."""
-    best = "MV"
+def _find_stable_methods(
+    values: FloatArray, weights: FloatArray, names: list[str], metric: str
+) -> set[str]:
+    """Return the methods whose gain over voting stays positive without any one fold.
+
+    Families are few. A gain that one of them decides may be an error that the others
+    share with it.
+    """
+    is_stable = np.ones(len(names), dtype=np.bool_)
+    for fold in range(len(values)):
+        is_remaining = np.arange(len(values)) != fold
+        gains = _estimate_gains(
+            values[is_remaining], weights[is_remaining], names, reference=0
+        )
+        is_stable &= [gains[name][metric].value > 0 for name in names]
+    return {name for name, stable in zip(names, is_stable, strict=True) if stable}
+
+
+def _choose_method(
+    gains: dict[str, dict[str, Estimate]], metric: str, stable: set[str]
+) -> str | None:
+    """Return the method with the largest significant and stable gain, or None."""
+    best = None
     largest_gain = -np.inf
     for name, estimates in gains.items():
         gain = estimates[metric]
-        if gain.low > 0 and gain.value > largest_gain:
+        if gain.low > 0 and gain.value > largest_gain and name in stable:
             best = name
             largest_gain = gain.value
 
@@ -738,12 +765,18 @@ def _choose_method(gains: dict[str, dict[str, Estimate]], metric: str) -> str:
 
 
 def _describe_result(
-    gains: dict[str, dict[str, Estimate]], metric: str, verdict: str
+    gains: dict[str, dict[str, Estimate]], metric: str, recommended: str | None
 ) -> str:
     """Return the beginning of the sentence about the chosen method."""
     metric_title = TITLES.get(metric, "the mean of the four")
-    if verdict not in gains or gains[verdict][metric].low <= 0:
-        return f"In {metric_title}, no method is clearly ahead of voting"
+    if recommended is None:
+        return (
+            "There is no evidence that a method is better than voting in "
+            f"{metric_title}"
+        )
 
-    gain = gains[verdict][metric].value
-    return f"In {metric_title}, {verdict} is ahead of voting by {gain:.3f}"
+    gain = gains[recommended][metric]
+    return (
+        f"{recommended} is better than voting in {metric_title}: gain {gain.value:.3f} "
+        f"({gain.low:.3f} to {gain.high:.3f})"
+    )

@@ -46,16 +46,14 @@ def number_families(families: FamiliesLike, models: Sequence[str]) -> IntArray |
         if families == "independent":
             return np.arange(len(models))
         if families == "by-name":
-            return _number([_get_stem(model) for model in models])
-        raise InputError(
-            where="families",
-            found=repr(families),
-            expected='"independent", "by-name", or the family of each model',
-        )
+            return _number([get_stem(model) for model in models])
     if not isinstance(families, Mapping):
+        description = type(families).__name__
+        if isinstance(families, str):
+            description = repr(families)
         raise InputError(
             where="families",
-            found=type(families).__name__,
+            found=description,
             expected='"independent", "by-name", or the family of each model',
         )
     unknown = sorted(set(map(str, families)) - set(models))
@@ -63,8 +61,9 @@ def number_families(families: FamiliesLike, models: Sequence[str]) -> IntArray |
         raise InputError(
             where="families",
             found=f"model {unknown[0]!r}",
-            expected=f"one of the {len(models):,} models",
+            expected=f"one of the {len(models):,} models: {_list(models)}",
         )
+
     # Names of families and of models that have none must not be mixed up.
     names = []
     for model in models:
@@ -150,10 +149,24 @@ def merge_stated_families(
     return average_families(predictions, shares)
 
 
-def _get_stem(name: str) -> str:
-    """Return a name without its last version, size, temperature or number."""
+def get_stem(name: str) -> str:
+    """Return a name without its last version, size, temperature or number.
+
+    Examples
+    --------
+    >>> get_stem("gpt-4o-t0"), get_stem("human")
+    ('gpt-4o', 'human')
+    """
     stem = _SUFFIX.sub("", name)
     return stem or name
+
+
+def _list(names: Sequence[str]) -> str:
+    """Return at most five names, separated by commas."""
+    listed = ", ".join(repr(name) for name in names[:5])
+    if len(names) > 5:
+        listed += ", …"
+    return listed
 
 
 def _number(names: Sequence[str]) -> IntArray:

@@ -44,10 +44,12 @@ def findings(summary: Summary) -> list[str]:
 
     # The models
     sentences.append(_describe_agreement(summary))
-    effective_models = summary.models.voices
+    effective_models = summary.models.effective_models
     if effective_models.sentence:
         sentences.append(f"{effective_models}.")
     sentences += warnings(summary.models)
+    for family in summary.models.families.families:
+        sentences.append(f"{family.sentence}.")
 
     # The consensus
     sentences.append(changed(summary))
@@ -94,7 +96,7 @@ def actions(summary: Summary) -> list[Action]:
     if not is_evaluated and agreement is not None and agreement < _LOW_AGREEMENT:
         sentence = "Do not combine these models before you know why they hardly agree."
         items.append(Action(sentence, "models"))
-    if models.suspects:
+    if any(flag.is_about_quality for flag in models.flags):
         items.append(Action(_suggest_checks(models), "models"))
 
     # Use the consensus, or ask people
@@ -108,16 +110,18 @@ def actions(summary: Summary) -> list[Action]:
 
 
 def _suggest_checks(models: ModelsSummary) -> str:
-    """Return the names of the flagged models, at most three."""
-    names: dict[str, None] = {}  # a set in the order of the flags
-    for flagged in models.suspects:
-        names.update(dict.fromkeys(flagged.raters))
+    """Return the names of models with evidence against their quality, at most three."""
+    flags: dict[str, str] = {}
+    for flag in models.flags:
+        if flag.is_about_quality:
+            flags.setdefault(flag.models[0], flag.kind)
 
-    listed = ", ".join(map(shown, list(names)[:3]))
-    if len(names) > 3:
-        listed += f" and {len(names) - 3:,} more"
-    pronoun = "them" if len(names) > 1 else "it"
-    return f"Look at {listed}: the evidence is against {pronoun}."
+    listed = [f"{shown(name)} ({kind})" for name, kind in list(flags.items())[:3]]
+    text = ", ".join(listed)
+    if len(flags) > 3:
+        text += f" and {len(flags) - 3:,} more"
+    pronoun = "them" if len(flags) > 1 else "it"
+    return f"Check {text}, or leave {pronoun} out."
 
 
 def _suggest_queries(summary: Summary) -> str:
@@ -174,7 +178,7 @@ def _recommend_use(judged: JudgedSummary) -> str:
 
 
 def warnings(models: ModelsSummary) -> list[str]:
-    """Return a sentence about each flagged model.
+    """Return a sentence about each flagged model, families excepted.
 
     Parameters
     ----------
@@ -185,7 +189,11 @@ def warnings(models: ModelsSummary) -> list[str]:
     -------
     list of str
     """
-    sentences = [f"{flagged.sentence}." for flagged in models.suspects]
+    sentences = []
+    for flag in models.flags:
+        # Families have a section of their own.
+        if flag.kind != "family":
+            sentences.append(f"{flag.sentence}.")
     n_omitted = len(sentences) - _MAX_WARNINGS
     if n_omitted > 0:
         omitted = f"The report as JSON has {plural(n_omitted, 'more warning')}."
@@ -270,10 +278,10 @@ def _describe_agreement(summary: Summary) -> str:
 
     if best_row is None:
         if mean is None:
-            reason = "There is one model alone"
+            reason = "There is one model"
         else:
-            reason = "No two models speak about the same instance"
-        return f"{reason}, and there is nothing to compare."
+            reason = "No two models have predictions for the same instance"
+        return f"{reason}, so that agreement cannot be measured."
 
     closest = (
         f"the closest are {shown(best_row.name)} and {shown(best_row.nearest)} "

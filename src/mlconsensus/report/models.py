@@ -12,6 +12,7 @@ from scipy import sparse
 from ..combiners.base import BaseCombiner
 from ..inspection.diagnostics import PanelDiagnostics
 from ..inspection.effective_models import EffectiveModels
+from ..inspection.families import FamilyDiagnostics, list_names
 from ..inspection.model_quality import FlaggedModel
 from ..inspection.pairwise import FEW
 from ..predictions import FloatArray, Matrix, Predictions
@@ -120,7 +121,7 @@ class ModelRow:
     # the model with the highest agreement; None: few instances are shared with others
     nearest: str | None
     agreement: float | None  # with the nearest
-    remark: str  # why the model is flagged; empty if it is not
+    remark: str  # flags of the model, such as "weak; family with b"; may be empty
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,8 +132,9 @@ class ModelsSummary:
     order: tuple[str, ...]  # rows and columns of the matrix, similar models adjacent
     agreement: FloatArray  # correlations over all labels; 0 if few instances are shared
     mean_agreement: float | None  # over pairs of different models
-    suspects: tuple[FlaggedModel, ...]
-    voices: EffectiveModels  # effective number of models
+    flags: tuple[FlaggedModel, ...]
+    families: FamilyDiagnostics
+    effective_models: EffectiveModels
 
 
 def summarize_models(
@@ -159,7 +161,7 @@ def summarize_models(
     ... )
     >>> consensus = mlc.combine(panel)
     >>> summarize_models(consensus.diagnostics.panel, consensus.combiner).rows[4].remark
-    'answers as if at random'
+    'random'
     """
     names = diagnostics.models
     m = len(names)
@@ -185,7 +187,7 @@ def summarize_models(
             weight=weights[k],
             nearest=nearest_name,
             agreement=nearest_agreement,
-            remark=_describe_flags(diagnostics.suspects, name),
+            remark=_describe_flags(diagnostics.flags, name),
         )
         rows.append(row)
 
@@ -201,24 +203,33 @@ def summarize_models(
         order=tuple(names[k] for k in selected),
         agreement=agreement[np.ix_(selected, selected)],
         mean_agreement=mean_agreement,
-        suspects=diagnostics.suspects,
-        voices=diagnostics.voices,
+        flags=diagnostics.flags,
+        families=diagnostics.families,
+        effective_models=diagnostics.effective_models,
     )
 
 
 def _describe_flags(flags: tuple[FlaggedModel, ...], name: str) -> str:
-    """Describe why a model is flagged; empty if it is not."""
-    kinds = set()
-    others = []
+    """Return the flags of a model as words; empty if it is not flagged."""
+    quality: list[str] = []
+    duplicates: list[str] = []
+    members: list[str] = []
     for flag in flags:
-        if name in flag.raters:
-            kinds.add(flag.kind)
-            others += [other for other in flag.raters if other != name]
+        if name not in flag.models:
+            continue
+        others = [other for other in flag.models if other != name]
+        if flag.kind == "duplicate":
+            duplicates += others
+        elif flag.kind == "family":
+            members += others
+        else:
+            quality.append(flag.kind)
 
-    if "random" in kinds:
-        return "answers as if at random"
-    if "inverted" in kinds:
-        return "says the opposite of the others"
-    if others:
-        return f"makes the same errors as {' and '.join(others[:3])}, as copies do"
-    return ""
+    # A duplicate needs no second mention as a member of the family.
+    members = [other for other in members if other not in duplicates]
+    remarks = quality
+    if duplicates:
+        remarks.append(f"duplicate of {list_names(duplicates)}")
+    if members:
+        remarks.append(f"family with {list_names(members)}")
+    return "; ".join(remarks)

@@ -182,7 +182,7 @@ def check_budget(
     >>> check_budget(WeightedConsensus, epsilon=1.0, delta=1e-6)
     Traceback (most recent call last):
     ...
-    mlconsensus.errors.InputError: privacy: found weighted_consensus, for whose statistics ...,
+    mlconsensus.errors.InputError: privacy: found weighted_consensus, for whose ...,
     expected MLCM-r or MLCM-a
     """
     name = combiner_type.identifier

@@ -1,6 +1,6 @@
 """Compare what held-out raters say of each method with what the truth says, on panels with truth.
 
-    python docs/referee/measure.py [FOLDER WITH PANELS]        ../shared/panels unless
+    python docs/held-out-models/measure.py [FOLDER WITH PANELS]        ../shared/panels unless
     told
 
 One line a panel, four figures each (microAUC, one error, ranking loss, average
@@ -131,7 +131,7 @@ def measure(
         int(best) if most > 0 else -1
         for best, most in zip(ahead.argmax(axis=0), ahead.max(axis=0), strict=True)
     ]
-    doubt = "" if found.verdict else found.sentence
+    doubt = found.sentence if found.sentence.startswith("No recommendation") else ""
     return Measured(
         said, error, np.array([gain[20] for gain in gains]), errors, verdicts
     ), doubt
@@ -237,7 +237,7 @@ def main(folder: Path) -> None:
             print(f"| {path.stem} | | | | | | {doubt} |", flush=True)
             continue
         kinds["no verdict" if doubt else "verdict"].append(found)
-        named = " ".join(methods[k] if k >= 0 else "MV" for k in found.verdicts)
+        named = " ".join(methods[k] if k >= 0 else "MV" for k in found.recommendeds)
         print(line(path.stem, [found], doubt or named), flush=True)
     for kind, found in kinds.items():
         print(line(f"{kind} ({len(found)} panels)", found, _verdicts(found)))
