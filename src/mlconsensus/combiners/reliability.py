@@ -33,12 +33,13 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
+from scipy import sparse
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import cdist, squareform
 
 from ..execution.statistics import Axes
 from ..linalg.block_sums import ratio
-from ..predictions import FloatArray, IntArray
+from ..predictions import FloatArray, IntArray, Matrix
 from ..predictions.blocks import PredictionBlock
 
 # Models are a family if other models leave this share of their agreement, or of the
@@ -55,6 +56,8 @@ _SIGNIFICANT = 3.0
 _SINGLE_MODEL = np.sqrt(0.5)
 # Largest reliability.
 MAX_RELIABILITY = 0.98
+# Families are not searched among more models: each of a crowd is its own.
+MAX_MODELS = 1000
 # A model may be the only independent one only if it is at least so reliable, compared
 # with the others.
 _MIN_CREDIBLE = 0.4
@@ -96,7 +99,7 @@ class Families:
     # Number of the family of each model.
     family: Annotated[FloatArray, Axes("m", least=0)]
     # Share of each model in its family, negative for an inverted member.
-    shares: Annotated[FloatArray, Axes("? m", least=-1, most=1)]
+    shares: Annotated[Matrix, Axes("? m", least=-1, most=1)]
     # Reliability of each model, and of each family.
     model_reliability: Annotated[FloatArray, Axes("m", least=-1, most=1)]
     reliability: Annotated[FloatArray, Axes("?", least=-1, most=1)]
@@ -109,9 +112,9 @@ class Families:
     is_one_family: Annotated[float, Axes("", least=0, most=1)]
     # How similar the positive rates of different families are: 1 for replicas.
     rate_similarity: Annotated[float, Axes("", least=0, most=1)]
-    # Correlations of the models and their precision.
-    correlation: Annotated[FloatArray, Axes("m m", symmetric=True, least=-1, most=1)]
-    precision: Annotated[FloatArray, Axes("m m", symmetric=True, least=0)]
+    # Correlations of the models and their precision; CSR for a crowd.
+    correlation: Annotated[Matrix, Axes("m m", symmetric=True, least=-1, most=1)]
+    precision: Annotated[Matrix, Axes("m m", symmetric=True, least=0)]
     prior: Annotated[FloatArray, Axes("l", least=0, most=1)]
 
 
@@ -168,6 +171,9 @@ def estimate_families(
     -------
     Families
     """
+    if stated is None and len(rates.mean) > MAX_MODELS:
+        return estimate_crowd(statistics, rates)
+
     correlation, precision = correlate_models(statistics, rates)
     if stated is None:
         family = find_families(correlation, precision)
@@ -230,13 +236,74 @@ def correlate_models(
     """
     scale = np.sqrt(statistics.squares * statistics.squares.T)
     correlation = np.clip(ratio(statistics.products, scale, 0.0), -1, 1)
+    return correlation, statistics.n_pairs * _count_effective_labels(rates)
 
+
+def _count_effective_labels(rates: Rates) -> float:
+    """Return the effective number of labels, as a share of their number."""
     count = rates.n_predictions
     label_variance = ratio((rates.variance * count).sum(axis=0), count.sum(axis=0), 0.0)
     squared_sum = max(float((label_variance**2).sum()), 1e-300)
-    n_effective_labels = label_variance.sum() ** 2 / squared_sum
-    n_instances = statistics.n_pairs / len(label_variance)
-    return correlation, n_instances * n_effective_labels
+    return float(label_variance.sum() ** 2 / squared_sum / len(label_variance))
+
+
+def estimate_crowd(statistics: AgreementStatistics, rates: Rates) -> Families:
+    """Estimate the reliability of a crowd, in which families are not searched.
+
+    Only pairs of models that share instances are used. (1) is fitted by least squares,
+    and each reliability is shrunk to the mean by empirical Bayes.
+
+    Parameters
+    ----------
+    statistics : AgreementStatistics
+        Sums of the second pass, dense or sparse.
+    rates : Rates
+        Result of the first pass.
+
+    Returns
+    -------
+    Families
+        Each model is its own family, and models err independently.
+    """
+    n_models = len(rates.mean)
+    first, second = statistics.n_pairs.nonzero()
+    is_pair = first != second
+    first = first[is_pair]
+    second = second[is_pair]
+    squares = statistics.squares
+    scale = np.sqrt(squares[first, second] * squares[second, first])
+    correlation = ratio(statistics.products[first, second], scale, 0.0)
+    precision = statistics.n_pairs[first, second] * _count_effective_labels(rates)
+
+    total = (precision * correlation).sum()
+    reliability = np.zeros(n_models)
+    if total > _SIGNIFICANT * np.sqrt(2 * precision.sum()):
+        reliability[:] = np.sqrt(total / precision.sum())
+        for _ in range(50):
+            weight = precision * reliability[second]
+            information = np.bincount(first, weight * reliability[second], n_models)
+            information = np.maximum(information, 1e-9)
+            estimate = np.bincount(first, weight * correlation, n_models) / information
+            mean = information @ estimate / information.sum()
+            shrunk = shrink(estimate, mean, 1 / information)
+            reliability = (reliability + shrunk) / 2
+        reliability = np.clip(reliability, -MAX_RELIABILITY, MAX_RELIABILITY)
+
+    shape = (n_models, n_models)
+    return Families(
+        family=np.arange(n_models, dtype=np.float64),
+        shares=sparse.eye_array(n_models, format="csr"),
+        model_reliability=reliability,
+        reliability=reliability,
+        mean=rates.mean,
+        deviation=np.sqrt(rates.variance),
+        is_ambiguous=0.0,
+        is_one_family=0.0,
+        rate_similarity=0.0,
+        correlation=sparse.csr_array((correlation, (first, second)), shape=shape),
+        precision=sparse.csr_array((precision, (first, second)), shape=shape),
+        prior=rates.prior,
+    )
 
 
 def find_families(correlation: FloatArray, precision: FloatArray) -> IntArray:

@@ -62,6 +62,7 @@ from .base import BaseCombiner, FitPass, PredictionsLike
 from .contributions import Contributions
 from .gold_correction import GoldCorrection, apply_correction, fit_correction
 from .reliability import (
+    MAX_MODELS,
     MAX_RELIABILITY,
     AgreementStatistics,
     Families,
@@ -119,7 +120,7 @@ class WeightedConsensusSolution:
     """Weights of the families, and the map of labels."""
 
     family: Annotated[FloatArray, Axes("m", least=0)]
-    shares: Annotated[FloatArray, Axes("? m", least=-1, most=1)]
+    shares: Annotated[Matrix, Axes("? m", least=-1, most=1)]
     model_reliability: Annotated[FloatArray, Axes("m", least=-1, most=1)]
     mean: Annotated[FloatArray, Axes("? l")]
     weight: Annotated[FloatArray, Axes("? l")]
@@ -250,7 +251,7 @@ class WeightedConsensus(BaseCombiner):
 
         signal_gram = np.asarray(compute_gram(estimate))
         information_gram = np.asarray(compute_gram(total))
-        if len(state.shares) > 1:
+        if len(state.reliability) > 1:
             signal_gram = signal_gram - families.sum_label_products(weight, state.mean)
             within = families.count_label_products(information)
             information_gram = information_gram - within
@@ -269,14 +270,14 @@ class WeightedConsensus(BaseCombiner):
         ease = np.ones(len(variance))
         if statistics.information_gram is not None:
             covariance = _estimate_covariance(statistics)
-            if len(families.shares) > 1:
+            if len(families.reliability) > 1:
                 ease = _estimate_ease(np.diag(covariance), variance, n_informed)
 
         reliability = _estimate_label_reliability(statistics, families, ease)
         weight, information = _weigh(reliability, families.deviation)
-        user_weight = np.ones((len(families.shares), 1))
+        user_weight = np.ones((len(families.reliability), 1))
         if self.weights_ is not None:
-            user_weight = (np.abs(families.shares) @ self.weights_)[:, np.newaxis]
+            user_weight = (abs(families.shares) @ self.weights_)[:, np.newaxis]
         information = information * user_weight
 
         # Noise of a typical estimate, and the part of it that families share.
@@ -293,7 +294,7 @@ class WeightedConsensus(BaseCombiner):
         if covariance is None:
             label_map = _shrink_large(statistics, n_informed)
         else:
-            is_across = len(families.shares) > 1
+            is_across = len(families.reliability) > 1
             phi = _correlate_labels(covariance, variance, n_informed, ease, is_across)
             gain = _estimate_gain(statistics, reliability, families.deviation)
             label_map = _filter_labels(phi, noise, gain, statistics.n_informed > 0)
@@ -389,9 +390,9 @@ class WeightedConsensus(BaseCombiner):
         is_counted = solution.vote_weight > 0
         if solution.vote_share < 1:
             is_counted = _is_reliable(solution.vote_weight)
-        shares = solution.shares[is_counted]
-        if 0 < len(shares) < solution.shares.shape[1]:
-            predictions = average_families(predictions, shares)
+        n_models = len(solution.family)
+        if 0 < is_counted.sum() < n_models <= MAX_MODELS:
+            predictions = average_families(predictions, solution.shares[is_counted])
         return super().choose_label_sets(scores, predictions, empty)
 
     def describe_solution(self, solution: WeightedConsensusSolution) -> str:
@@ -403,7 +404,7 @@ class WeightedConsensus(BaseCombiner):
             return "there is one model"
         if not reliability.any():
             return "the models do not agree beyond chance, so votes are used"
-        n_families = len(solution.shares)
+        n_families = solution.shares.shape[0]
         text = f"reliability {reliability.min():.2f} to {reliability.max():.2f}"
         if n_families < len(reliability):
             text += f"; {len(reliability)} models in {n_families} families"
@@ -734,7 +735,7 @@ def _weigh_votes(families: Families, user_weight: FloatArray) -> FloatArray:
     """Return the weight of each family in the vote, at most 1."""
     weight = np.maximum(families.reliability, 0)
     if not weight.any():
-        weight = np.count_nonzero(families.shares, axis=1).astype(np.float64)
+        weight = np.bincount(families.family.astype(int)).astype(np.float64)
     weight = weight * user_weight
     return weight / max(float(weight.max()), 1e-300)
 
@@ -758,7 +759,8 @@ def _vote(families: PredictionBlock, solution: WeightedConsensusSolution) -> Pai
     The vote of an inverted member is 1 - y.
     """
     weight = solution.vote_weight[:, np.newaxis] * np.ones(families.n_labels)
-    inverted = np.maximum(-solution.shares, 0).sum(axis=1)[:, np.newaxis]
+    inverted = (abs(solution.shares) - solution.shares).sum(axis=1) / 2
+    inverted = inverted[:, np.newaxis]
     total = families.sum_predictions(weight * (1 + inverted), weight * inverted)
     return total.divide(families.count_predictions(weight), solution.prior)
 
@@ -784,7 +786,7 @@ def _explain_score(
     family = solution.family.astype(int)
     n_models, n_labels = scores.shape
     share = solution.shares[family, np.arange(n_models)][:, np.newaxis]
-    members = np.abs(solution.shares)
+    members = abs(solution.shares)
 
     # Part of each member in its family's score, and the score that it gives.
     present_share = members @ presence
