@@ -57,7 +57,7 @@ def test_how_it_was_made(run, panel):
     assert (result["command"], result["method"], result["reason"]) == (
         command,
         "mlcm_r",
-        "it was requested",
+        "the method was requested",
     )
     assert result["parameters"]["alpha"] == "2.0"
     assert [(scores["name"], scores["sha256"]) for scores in result["inputs"]] == [

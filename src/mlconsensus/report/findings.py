@@ -239,7 +239,7 @@ def figure(value: float | None, digits: int = 2) -> str:
     Parameters
     ----------
     value : float or None
-        None and NaN mean that there is no value.
+        None and NaN mean that the value is not known.
     digits : int, default=2
         Number of decimals.
 
