@@ -537,7 +537,7 @@ def test_compare_says_that_instances_without_labels_are_errors(
     }.items():
         (tmp_path / f"{name}.csv").write_text(f"id,law,war\n{rows}")
     output = (
-        "1 instance without a relevant label: any that is put first there is one error."
+        "1 instance without a relevant label: whatever is ranked first is a one-error."
     )
     assert (
         run("compare", "a.csv", "b.csv", "--truth", "truth.csv").out.splitlines()[-1]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from mlconsensus.combiners.reliability import (
+    estimate_reliability,
     find_families,
     find_signs,
-    estimate_reliability,
     has_lone_model,
 )
 

@@ -34,7 +34,7 @@ def test_each_case_has_its_code_and_text(truth):
     scores = _make_models(rng, truth)
     independent = _describe(scores)
     assert independent.codes == ("independent",)
-    assert independent.sentence.startswith("no family of related models was found; rel")
+    assert independent.sentence.startswith("no family of related models was found; ")
     assert _describe(scores, families="independent").codes == ("stated_independent",)
 
     related = np.concatenate([scores, scores[:1]])

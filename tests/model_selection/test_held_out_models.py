@@ -96,7 +96,7 @@ def test_what_knows_the_truth_is_ahead():
     )
     assert comparison.metric == "one_error"
     assert comparison.recommended == "oracle"
-    assert "oracle is better than voting in one error: gain" in comparison.sentence
+    assert "oracle is better than voting in one-error: gain" in comparison.sentence
     assert all(comparison.gains["oracle"][metric].low > 0 for metric in METRICS)
 
 

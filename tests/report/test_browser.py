@@ -11,12 +11,13 @@ import mlconsensus as mlc
 from mlconsensus.cli import main
 
 SECTIONS = [
-    "The panel",
+    "Predictions",
     "Models",
     "Labels",
-    "What consensus changed",
-    "Against the truth",
-    "How it was made",
+    "Changes compared with voting",
+    "Evaluation with ground truth",
+    "How this page was made",
+    "How to read this page",
 ]
 NEWS = [
     "newsroom.csv",
@@ -198,7 +199,7 @@ def check_search(page, what):
 
 def check_sort(page):
     box = page.locator("#labels .table").last
-    heading = box.locator("th", has_text="Disputed")
+    heading = box.locator("th", has_text="Disagreement")
     assert heading.get_attribute("aria-sort") == "descending"
 
     def figures(column):

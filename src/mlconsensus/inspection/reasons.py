@@ -168,10 +168,13 @@ def _describe_models(combiner: WeightedConsensus) -> tuple[ReasonCode, str]:
             "the models do not agree beyond chance, so that votes are used",
         )
 
-    weights = (
-        f"reliability {reliability.min():z.2f} ({shown(models[reliability.argmin()])}) "
-        f"to {reliability.max():z.2f} ({shown(models[reliability.argmax()])})"
-    )
+    lowest = f"{reliability.min():z.2f}"
+    weights = f"all models have the same reliability, {lowest}"
+    if f"{reliability.max():z.2f}" != lowest:
+        weights = (
+            f"reliability {reliability.min():z.2f} ({shown(models[reliability.argmin()])}) "
+            f"to {reliability.max():z.2f} ({shown(models[reliability.argmax()])})"
+        )
     members: dict[str, list[str]] = {}
     for model, family in combiner.families_.items():
         members.setdefault(family, []).append(model)
