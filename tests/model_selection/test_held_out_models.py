@@ -321,12 +321,10 @@ def test_the_table():
     assert lines[0].split() == [
         "method",
         "microAUC",
-        "one",
-        "error",
+        "one-error",
         "ranking",
         "loss",
-        "avg",
-        "precision",
+        "LRAP",
         "mean",
     ]
     assert [line.split()[0] for line in lines[1:3]] == ["DS", "MLCM-a"]

@@ -17,12 +17,12 @@ def test_the_report_begins_with_what_to_do():
     found = mlc.combine(panel, method="weighted")
     report = found.report()
     unknown, known = (actions(each.summary) for each in (report, found.report(truth)))
-    assert [action.section for action in unknown] == ["models", "changes"]
+    assert [action.section for action in unknown] == ["models", "changes", "changes"]
     assert unknown[0].sentence == "Check model_4 (random), or leave it out."
-    assert unknown[1].sentence.startswith(
-        "There is not yet evidence of how accurate these labels are. To measure how "
-    )
-    assert "let a person label about " in unknown[1].sentence
+    evidence = "There is not yet evidence of how accurate these labels are."
+    assert unknown[1].sentence == evidence
+    assert unknown[2].sentence.startswith("To measure how often the first label is ")
+    assert "let a person label about " in unknown[2].sentence
     assert known[-1].sentence.startswith("Use it: it ranks better than chance")
     other, other_truth = mlc.datasets.make_panel(random_state=0)
     trusted = actions(
@@ -32,7 +32,7 @@ def test_the_report_begins_with_what_to_do():
         "Use it: it ranks better than chance (microAUC 0."
     )
     assert re.search(
-        r"label ranking average precision \(LRAP\) compared with voting "
+        r"label ranking average precision against voting "
         r"\+0\.\d+ \(0\.\d+ to 0\.\d+\); ",
         trusted.sentence,
     )
@@ -74,7 +74,7 @@ def test_a_model_that_is_better_by_far_is_to_be_used_in_its_place():
     panel = [truth, *(truth ^ (rng.random((3, 300, 8)) < 0.35))]
     first = actions(mlc.combine(panel, method="mv").report(truth).summary)[-1].sentence
     assert first.startswith("Use model_0 in its place: label ranking average ")
-    assert first.count("compared with the best model, model_0, −0.") == 1
+    assert first.count("against the best model model_0 −0.") == 1
 
 
 def test_nobody_is_compared_on_few_instances_and_all_on_the_same():

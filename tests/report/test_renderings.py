@@ -287,7 +287,7 @@ def test_what_a_reader_should_know_first():
         "h is a duplicate of b:",
         "b and h behave like one model:",
     ):
-        assert f"\n- {sentence_start} " in text
+        assert f": {sentence_start} " in text
 
 
 def test_warnings_are_those_of_the_diagnostics():

@@ -18,7 +18,7 @@ from .summary import Summary
 _MAX_WARNINGS = 12
 _MIN_F1_GAIN = 0.02  # gain of a model's label sets over those of the consensus
 _TITLES = {
-    "average_precision": "label ranking average precision (LRAP)",
+    "average_precision": "label ranking average precision",
     "micro_auc": "microAUC",
 }
 _LOW_AGREEMENT = 0.1  # mean correlation below which models hardly agree
@@ -138,8 +138,8 @@ def actions(summary: Summary) -> list[Action]:
     >>> import mlconsensus as mlc
     >>> from mlconsensus.report import summarize
     >>> panel, _ = mlc.datasets.make_panel(n_instances=100, random_state=0)
-    >>> actions(summarize(mlc.combine(panel)))[-1].sentence[:60]
-    'There is not yet evidence of how accurate these labels are. '
+    >>> actions(summarize(mlc.combine(panel)))[-2].sentence
+    'There is not yet evidence of how accurate these labels are.'
     """
     models = summary.models
     judged = summary.judged
@@ -165,6 +165,8 @@ def actions(summary: Summary) -> list[Action]:
         return items
     if summary.gold_evidence is not None:
         add(_describe_gold_evidence(summary), "changes")
+    elif summary.asking.instances:
+        add("There is not yet evidence of how accurate these labels are.", "changes")
     if summary.asking.instances:
         add(_suggest_queries(summary), "changes")
     elif summary.gold_evidence is None:
@@ -222,8 +224,7 @@ def _suggest_queries(summary: Summary) -> str:
     if summary.gold_evidence is not None:
         return f"For more precise estimates, {labeling}."
     return (
-        "There is not yet evidence of how accurate these labels are. To measure how "
-        f"often the first label is wrong (estimated from agreement alone: "
+        "To measure how often the first label is wrong (estimated from agreement alone: "
         f"{asking.expected_error:.0%}) to within about 5 percentage points, {labeling}."
     )
 
@@ -244,10 +245,10 @@ def _recommend_use(judged: JudgedSummary) -> str:
     for rival in judged.rivals:
         name = "voting"
         if rival.kind == "model":
-            name = f"the best model, {shown(rival.name)},"
-        text = f"compared with {name} {_format_gain(rival.ahead)}"
+            name = f"the best model {shown(rival.name)}"
+        text = f"against {name} {_format_gain(rival.ahead)}"
         if rival.ahead.low <= 0 <= rival.ahead.high:
-            text += ", which is within chance"
+            text += ", not significant"
         differences.append(text)
     compared = f"{_TITLES[judged.metric]} {'; '.join(differences)} (90 % intervals)"
 
@@ -312,7 +313,7 @@ def changed(summary: Summary) -> str:
             f". Labels added: {changes.n_added:,}; labels dropped: "
             f"{changes.n_dropped:,}"
         )
-    sentence += f". The first label changes for {changes.moved:.1%}."
+    sentence += "."
 
     if changes.n_tied:
         tied = _format_share(changes.n_tied, n)
