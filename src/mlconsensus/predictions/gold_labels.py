@@ -232,7 +232,7 @@ def _check_values(values: FloatArray, where: str) -> None:
         raise InputError(
             where=where,
             found="only yes",
-            expected="some 0, too: an empty or missing cell is unknown, so write 0 "
+            expected="some no, too: an empty or missing cell is unknown, so write 0 "
             "for labels that are not relevant",
         )
 
