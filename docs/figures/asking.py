@@ -8,7 +8,7 @@ share is needed is read off between those tried. Results of each panel are kept 
 CACHE. Writes the table of docs/gold-figures.md.
 
 Which instances are drawn by chance tells much of a few dozen answers. So shares are
-also reckoned without drawing: an answered instance gets its metrics right, so that each
+also computed without drawing: an answered instance gets its metrics right, so that each
 brings what it was wrong by, times its chance to be asked about (what the fit learns is
 left out). By these the powers of the worth are chosen, for each data set on the others.
 """
@@ -70,7 +70,7 @@ def asked_about(found, budget, seed=0):
     )
 
 
-def reckoned(truth, found, power, unsure):
+def computed(truth, found, power, unsure):
     """The same without drawing: what each instance is wrong by, times its chance."""
     yes, no = truth == 1, truth == 0
     won, mass = (
@@ -136,8 +136,8 @@ def main(folder, cache):
                     "source": source(path, folder),
                     "drawn": needed(panel, truth, combined),
                 }
-                own["reckoned"] = [
-                    reckoned(truth, combined, *powers) for powers in GRID
+                own["computed"] = [
+                    computed(truth, combined, *powers) for powers in GRID
                 ]
             kept.write_text(json.dumps(own))
             print(path.stem, own and np.round(own["drawn"], 2), flush=True)
@@ -161,7 +161,7 @@ def chosen_elsewhere(found):
     for own in found.values():
         others = np.array(
             [
-                other["reckoned"]
+                other["computed"]
                 for other in found.values()
                 if other["source"] != own["source"]
             ]
@@ -170,15 +170,15 @@ def chosen_elsewhere(found):
         def cost(at, others=others):
             return max(np.nanmax(others[:, at]) - 1.1, 0), np.nanmean(others[:, at])
 
-        out.append(own["reckoned"][min(range(len(GRID)), key=cost)])
+        out.append(own["computed"][min(range(len(GRID)), key=cost)])
     return out
 
 
 def table(found):
     kinds = {
-        "reckoned, powers chosen on other data sets": chosen_elsewhere(found),
-        "reckoned, as shipped": [
-            own["reckoned"][GRID.index(SHIPPED)] for own in found.values()
+        "computed, powers chosen on other data sets": chosen_elsewhere(found),
+        "computed, as shipped": [
+            own["computed"][GRID.index(SHIPPED)] for own in found.values()
         ],
         f"drawn {SEEDS} times, as shipped": [own["drawn"] for own in found.values()],
     }

@@ -12,7 +12,7 @@ import numpy as np
 
 from . import decision, inspection, io, metrics, model_selection, report
 from .combiners.base import BaseCombiner, PredictionsLike
-from .combiners.registry import COMBINERS, Method, describe_choice, make_combiner
+from .combiners.registry import COMBINERS, Method, make_combiner
 from .combiners.weighted_consensus import WeightedConsensus
 from .errors import InputError, InputWarning
 from .linalg.sparse_scores import SparseScores
@@ -34,7 +34,7 @@ from .text import plural, sizes
 
 if TYPE_CHECKING:
     from .decision import Empty, RiskControlledSets, Top
-    from .inspection import Diagnostics, Explanation
+    from .inspection import Diagnostics, Explanation, MethodReason
     from .io.layouts import Layout
     from .report import Report
 
@@ -57,8 +57,8 @@ class Consensus:
         spaces (docs/many-labels.md).
     method : str
         Identifier of the method.
-    reason : str
-        Why this method was used, and what its solution shows.
+    is_requested : bool
+        Whether the user asked for this method; it is the default otherwise.
     combiner : BaseCombiner
         The fitted combiner, which can be applied to new instances.
     instances : ndarray of shape (n,)
@@ -79,11 +79,29 @@ class Consensus:
 
     scores: Scores
     method: str
-    reason: str
+    is_requested: bool
     combiner: BaseCombiner
     instances: Names
     labels: tuple[str, ...]
     predictions: Predictions
+
+    @cached_property
+    def method_reason(self) -> MethodReason:
+        """Why this method was used and what it estimated: codes and a sentence."""
+        vote = None
+        if isinstance(self.scores, np.ndarray) and self.method != "majority_vote":
+            vote = self.vote
+        return inspection.describe_method(
+            self.combiner,
+            is_requested=self.is_requested,
+            scores=self.scores,
+            vote=vote,
+        )
+
+    @property
+    def reason(self) -> str:
+        """Why this method was used, what it estimated, and how similar to voting."""
+        return self.method_reason.sentence
 
     @property
     def families(self) -> dict[str, str]:
@@ -182,7 +200,7 @@ class Consensus:
         consensus = self
         if note:
             again = combine(panel, method=self.combiner.make_unfitted_copy())
-            consensus = replace(again, reason=self.reason)
+            consensus = replace(again, is_requested=self.is_requested)
         truth_values = None
         if truth is not None:
             truth_values = truth_table(truth, "truth", self.instances, self.labels)
@@ -467,7 +485,7 @@ def combine(
     return Consensus(
         scores=scores,
         method=combiner.identifier,
-        reason=describe_choice(method, combiner),
+        is_requested=method is not None,
         combiner=combiner,
         instances=panel.instances,
         labels=panel.labels,

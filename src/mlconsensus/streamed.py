@@ -7,13 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from .combiners.base import BaseCombiner
-from .combiners.registry import Method, describe_choice, make_combiner
+from .combiners.registry import Method, make_combiner
 from .linalg.sparse_scores import SparseScores
 from .predictions import Array, BasePredictions, FloatArray, Predictions
 from .predictions.families import FamiliesLike
 from .predictions.validation import Weights
 
 if TYPE_CHECKING:
+    from .inspection.reasons import MethodReason
     from .io.layouts import Layout
     from .io.write import ClusterBlocks, LocalBlocks
 
@@ -26,7 +27,7 @@ class Written:
     """The combiner that made a consensus that was written to a file."""
 
     method: str  # its name
-    reason: str  # why this method was used
+    reason: "MethodReason"  # why this method was used
     combiner: BaseCombiner  # fitted
     n_missing: int  # missing predictions
 
@@ -90,6 +91,7 @@ def write_consensus(
     7,1.0,0.0
     8,0.0,1.0
     """
+    from .inspection.reasons import describe_method
     from .io.files import check_output
     from .io.write import streamed_format, write_blocks
 
@@ -110,7 +112,7 @@ def write_consensus(
     )
     return Written(
         method=combiner.identifier,
-        reason=describe_choice(method, combiner),
+        reason=describe_method(combiner, is_requested=method is not None),
         combiner=combiner,
         n_missing=n_missing,
     )

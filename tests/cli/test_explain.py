@@ -62,7 +62,7 @@ def test_json_holds_every_part(run, combined):
         part["contribution"] for part in result["parts"]
     ) + result["remainder"] == (pytest.approx(result["score"], abs=1e-10))
     assert {
-        (part["model"], part["said"])
+        (part["model"], part["prediction"])
         for part in result["parts"]
         if part["label"] == "news"
     } == {

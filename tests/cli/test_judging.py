@@ -244,7 +244,7 @@ def test_compare_without_truth(run, raters):
     assert [line.split()[0] for line in lines[1 : len(NAMES)]] == [
         m for m in NAMES if m != "MV"
     ]
-    assert lines[-2].startswith("There is no evidence that a method is better ")
+    assert lines[-2].startswith("No method is shown to be better ")
     result = json.loads(run("compare", *raters, "--json").out)
     assert (result["n_models"], result["n_families"], result["n_folds"]) == (5, 5, 5)
     assert result["sentence"] == lines[-2]
@@ -537,7 +537,7 @@ def test_compare_says_that_instances_without_labels_are_errors(
     }.items():
         (tmp_path / f"{name}.csv").write_text(f"id,law,war\n{rows}")
     output = (
-        "1 instance without a relevant label: any that is put first there is one error."
+        "1 instance without a relevant label: whatever is ranked first is a one-error."
     )
     assert (
         run("compare", "a.csv", "b.csv", "--truth", "truth.csv").out.splitlines()[-1]

@@ -164,7 +164,7 @@ def test_a_cluster_of_this_machines_own(tmp_path):
     )
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr.splitlines() == [
-        "combined 2 models × 2 instances × 2 labels with majority_vote (it was "
+        "combined 2 models × 2 instances × 2 labels with majority_vote (the method was "
         "requested) → x.csv"
     ]
     assert (

@@ -24,7 +24,7 @@ def test_report(run, panel, output, start):
 def test_to_standard_output(run, panel):
     text = run("report", "a.csv", "b.csv", "c.csv").out
     assert text.startswith("Consensus of 3 models: 3 instances × 3 labels\n")
-    assert "No truth was given" in text
+    assert "Evaluation with ground truth" not in text
     assert (
         json.loads(run("report", "a.csv", "b.csv", "--output-format", "json").out)[
             "panel"
@@ -54,11 +54,9 @@ def test_how_it_was_made(run, panel):
         "mlconsensus report a.csv 'd e.csv' --labels intersection --truth "
         "truth.csv --method mlcm-r"
     )
-    assert (result["command"], result["method"], result["reason"]) == (
-        command,
-        "mlcm_r",
-        "it was requested",
-    )
+    assert (result["command"], result["method"]) == (command, "mlcm_r")
+    assert result["reason"].startswith("the method was requested; the first label ")
+    assert result["reason_codes"] == ["requested"]
     assert result["parameters"]["alpha"] == "2.0"
     assert [(scores["name"], scores["sha256"]) for scores in result["inputs"]] == [
         (name, hashlib.sha256((panel / path).read_bytes()).hexdigest())

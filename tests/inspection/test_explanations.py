@@ -69,7 +69,7 @@ def assert_is_consistent(combiner, scores):
         why = mlc.explain(fitted, panel, i, label)
         assert_sums_to(why, consensus[i, label])
         assert why.vote == pytest.approx(vote[i, label], abs=1e-12)
-        np.testing.assert_array_equal(why.said, scores[:, i])
+        np.testing.assert_array_equal(why.predictions, scores[:, i])
         assert (why.contributions[np.isnan(scores[:, i])] == 0).all()
         if not np.isnan(scores[:, i, label]).all():
             assert sum(part.vote for part in why.parts) == pytest.approx(
@@ -106,7 +106,7 @@ def test_sparse_and_dense_input_are_explained_alike(combiner, name):
         np.testing.assert_allclose(
             one.contributions, other.contributions, rtol=0, atol=1e-12
         )
-        np.testing.assert_array_equal(one.said, other.said)
+        np.testing.assert_array_equal(one.predictions, other.predictions)
 
 
 @every_combiner

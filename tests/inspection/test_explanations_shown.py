@@ -53,7 +53,7 @@ def test_tables_are_aligned_and_say_what_they_leave_out():
     why = mlc.explain(mlc.MLCMr().fit(panel), panel, "i", "q")
     lines = why.to_text(most=2).splitlines()
     assert lines[0] == "instance i, label q: 0.2500 by mlcm_r, 0.5000 by voting"
-    assert lines[2].split() == ["model", "label", "said", "consensus", "voting"]
+    assert lines[2].split() == ["model", "label", "prediction", "consensus", "voting"]
     assert lines[-2].startswith("10 more")
     assert lines[-1].split() == ["sum", "0.2500", "0.5000"]
     assert len(why.to_text(most=50).splitlines()) == 2 + 1 + 12 + 1
@@ -71,7 +71,7 @@ def test_where_nobody_spoke_the_prior_is_shown():
     scores = np.array([[[1.0, 1.0], [0.0, 1.0], [NAN, 0.0]]])
     why = mlc.explain(mlc.MajorityVote().fit(scores), scores, 2, 0)
     assert (why.score, why.vote, why.baseline) == (0.5, 0.5, 0.5)
-    assert [part.said for part in why.parts] == [None]
+    assert [part.prediction for part in why.parts] == [None]
     assert "baseline" in why.to_text()
     assert why.to_text().splitlines()[-1].split() == ["sum", "0.5000", "0.5000"]
 
@@ -88,11 +88,15 @@ def test_the_only_yes_comes_first_and_who_never_saw_the_instance_has_no_part():
     scores[:6, 0] = [[1, 0, 0, 0], *[[0, 1, 0, 0]] * 4, [NAN, 1, 0, 0]]
     consensus = mlc.combine(scores, method="weighted")
     why = consensus.explain(0, 0)
-    assert (why.parts[0].model, why.parts[0].said, why.vote) == ("model_0", 1.0, 0.2)
+    assert (why.parts[0].model, why.parts[0].prediction, why.vote) == (
+        "model_0",
+        1.0,
+        0.2,
+    )
     assert abs(why.parts[0].contribution) < abs(why.parts[1].contribution)
     assert {part.model for part in why.parts} == {f"model_{k}" for k in range(6)}
     assert ("model_5", None) in {
-        (part.model, part.said) for part in why.parts if part.label == "label_0"
+        (part.model, part.prediction) for part in why.parts if part.label == "label_0"
     }
     assert why.baseline + why.remainder + sum(
         part.contribution for part in why.parts

@@ -34,7 +34,7 @@ def test_each_case_has_its_code_and_text(truth):
     scores = _make_models(rng, truth)
     independent = _describe(scores)
     assert independent.codes == ("independent",)
-    assert independent.sentence.startswith("no family of related models was found; rel")
+    assert independent.sentence.startswith("no family of related models was found; ")
     assert _describe(scores, families="independent").codes == ("stated_independent",)
 
     related = np.concatenate([scores, scores[:1]])
@@ -45,6 +45,13 @@ def test_each_case_has_its_code_and_text(truth):
     stated = _describe(scores, families={"model_1": "x", "model_2": "x"})
     assert stated.codes == ("families_stated",)
     assert "(stated related: model_1 and model_2)" in stated.sentence
+
+    weak = _make_models(rng, truth, m=1, hit=0.45, false_alarm=0.15)
+    near = np.where(rng.random(scores.shape) < 0.3, scores[:1], scores)
+    lone = _describe(np.concatenate([near[:4], weak]))
+    assert lone.codes == ("ambiguous",)
+    assert "agree more with each other than with model_4" in lone.sentence
+    assert lone.sentence.endswith("(in Python families=)")
 
     one = _describe(scores[:1])
     assert one.codes == ("one_model",)
@@ -108,9 +115,18 @@ def test_weights_are_derivatives_of_the_log_odds(truth):
         assert before[k] == pytest.approx(4 * slope, rel=0.02)
 
 
+def test_a_consensus_describes_its_similarity_to_voting(truth):
+    scores = _make_models(np.random.default_rng(4), truth)
+    consensus = mlc.combine(scores)
+    assert consensus.method_reason.codes == ("independent",)
+    similarity = describe_similarity(consensus.scores, consensus.vote)
+    assert consensus.reason.endswith(f"; {similarity}")
+    assert mlc.combine(scores, "mv").reason == "the method was requested"
+
+
 def test_similarity_counts_ties_of_voting_as_equal():
     scores = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.7, 0.3]])
     vote = np.array([[1, 0], [1, 0], [0.5, 0.5], [1, 0]])
     assert describe_similarity(scores, vote) == (
-        "the first label is that of voting for 75.0% of the instances"
+        "the first label is the same as with voting for 75.0% of the instances"
     )

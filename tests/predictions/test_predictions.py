@@ -395,12 +395,12 @@ BAD = {
     "names twice": (
         {"a": [[1]]},
         {"models": ["a"]},
-        "models: found models=… beside a mapping",
+        "models: found models=… next to a mapping",
     ),
     "frame's names twice": (
         {"a": pd.DataFrame([[1]])},
         {"labels": ["x"]},
-        "labels: found labels=… beside model 'a'",
+        "labels: found labels=… next to model 'a'",
     ),
 }
 

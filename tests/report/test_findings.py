@@ -17,11 +17,12 @@ def test_the_report_begins_with_what_to_do():
     found = mlc.combine(panel, method="weighted")
     report = found.report()
     unknown, known = (actions(each.summary) for each in (report, found.report(truth)))
-    assert [action.section for action in unknown] == ["models", "changes"]
+    assert [action.section for action in unknown] == ["models", "changes", "changes"]
     assert unknown[0].sentence == "Check model_4 (random), or leave it out."
-    assert unknown[1].sentence.startswith(
-        "Ask a person about 100 instances before you rely on it, first about "
-    )
+    evidence = "There is not yet evidence of how accurate these labels are."
+    assert unknown[1].sentence == evidence
+    assert unknown[2].sentence.startswith("To measure how often the first label is ")
+    assert "let a person label about " in unknown[2].sentence
     assert known[-1].sentence.startswith("Use it: it ranks better than chance")
     other, other_truth = mlc.datasets.make_panel(random_state=0)
     trusted = actions(
@@ -31,12 +32,13 @@ def test_the_report_begins_with_what_to_do():
         "Use it: it ranks better than chance (microAUC 0."
     )
     assert re.search(
-        r"in average precision it is 0\.\d+ ahead of voting \(0\.\d+ to 0\.\d+\) and ",
+        r"label ranking average precision against voting "
+        r"\+0\.\d+ \(0\.\d+ to 0\.\d+\); ",
         trusted.sentence,
     )
     page = report.to_html()
     assert page.index("What to do now") < page.index("What was found")
-    assert '<a href="#changes">The evidence</a>' in page
+    assert '<a href="#changes">Details</a>' in page
     assert "What to do now:" in report.to_text()
 
 
@@ -55,15 +57,15 @@ def test_a_consensus_that_is_chance_or_worse_is_not_to_be_used(made, method):
             "Do not use it: it ranks no better than chance (microAUC 0."
         )
         assert "Use it" not in report.to_text()
-        assert "label sets are behind" not in report.to_text()
+        assert "alone has better label sets" not in report.to_text()
     assert report.summary.judged.results[0].metrics["micro_auc"] > 0.55
 
 
 def test_voting_is_not_compared_with_itself(made):
     report = mlc.combine(made.predictions, method="mv").report(made.truth)
     assert [rival.kind for rival in report.summary.judged.rivals] == ["model"]
-    assert "voting (" not in report.to_text()
-    assert "that of voting" not in report.to_text()
+    assert "compared with voting +" not in report.to_text()
+    assert "compared with voting −" not in report.to_text()
 
 
 def test_a_model_that_is_better_by_far_is_to_be_used_in_its_place():
@@ -71,8 +73,8 @@ def test_a_model_that_is_better_by_far_is_to_be_used_in_its_place():
     truth = rng.random((300, 8)) < 0.3
     panel = [truth, *(truth ^ (rng.random((3, 300, 8)) < 0.35))]
     first = actions(mlc.combine(panel, method="mv").report(truth).summary)[-1].sentence
-    assert first.startswith("Use model_0 in its place: in average precision it is 0.")
-    assert first.count(" behind the best model, model_0 (−0.") == 1
+    assert first.startswith("Use model_0 in its place: label ranking average ")
+    assert first.count("against the best model model_0 −0.") == 1
 
 
 def test_nobody_is_compared_on_few_instances_and_all_on_the_same():
@@ -98,7 +100,7 @@ def test_nobody_is_compared_on_few_instances_and_all_on_the_same():
         rows["model_4"].metrics["micro_f1"]
         > rows["Weighted"].metrics["micro_f1"] + 0.02
     )
-    assert not any("label sets are behind" in line for line in findings(found))
+    assert not any("label sets" in line for line in _evaluate(found))
     assert "model_3" not in {rival.name for rival in found.judged.rivals}
     assert found.judged.precision_recall[-1].recall[0] > 0.8  # of what it has seen
 
@@ -113,7 +115,9 @@ def test_models_that_hardly_agree_are_not_to_be_combined():
 def test_nothing_is_left_to_ask_where_all_is_known():
     panel, truth = mlc.datasets.make_panel(n_instances=30, random_state=0)
     found = actions(mlc.combine(panel, gold=truth.astype(float)).report().summary)
-    assert found[-1].sentence == "Trust it: every instance has an answer."
+    assert found[-1].sentence.startswith(
+        "Rely on it as far as this suffices: on the 30"
+    )
 
 
 def test_a_model_with_better_label_sets_is_named():
@@ -125,18 +129,58 @@ def test_a_model_with_better_label_sets_is_named():
         name: alike ^ (rng.random(truth.shape) < 0.05)
         for name in ("ann", "bob", "cleo")
     }
-    found = findings(
-        summarize(
-            mlc.combine(said | {"dora": truth ^ (rng.random(truth.shape) < 0.01)}),
-            truth,
-        )
-    )
+    dora = truth ^ (rng.random(truth.shape) < 0.01)
+    found = _evaluate(summarize(mlc.combine(said | {"dora": dora}), truth))
     assert any(
-        line.startswith("Its label sets are behind those of a model (micro F1 0.")
+        line.startswith("dora alone has better label sets: micro F1 0.")
         for line in found
     )
     own = {
         name: truth ^ (rng.random(truth.shape) < 0.1) for name in ("ann", "bob", "cleo")
     }
-    good = findings(summarize(mlc.combine(own), truth))
-    assert not any("label sets are behind" in line for line in good)
+    good = _evaluate(summarize(mlc.combine(own), truth))
+    assert not any("alone has better label sets" in line for line in good)
+
+
+def _evaluate(summary):
+    """Return the sentences about the ground truth."""
+    results = []
+    for finding in findings(summary):
+        if finding.key == "Evaluation":
+            results.append(finding.sentence)
+    return results
+
+
+def test_a_gain_within_chance_is_not_called_better():
+    rng = np.random.default_rng(1)
+    truth = rng.random((60, 4)) < 0.3
+    panel = truth ^ (rng.random((3, 60, 4)) < 0.15)
+    summary = mlc.combine(panel, method="weighted").report(truth).summary
+    gain = summary.judged.rivals[0].ahead
+    assert gain.low <= 0 <= gain.high
+    sentence = _evaluate(summary)[0]
+    assert "which is within chance" in sentence
+    assert "better" not in sentence
+
+
+def test_excellent_models_need_fewer_reviews_than_poor_ones():
+    rng = np.random.default_rng(0)
+    truth = rng.random((2000, 6)) < 0.3
+    budgets = {}
+    for error in (0.02, 0.2):
+        panel = truth ^ (rng.random((5, *truth.shape)) < error)
+        asking = mlc.combine(panel).report().summary.asking
+        budgets[error] = asking.budget
+    assert budgets[0.02] < budgets[0.2]
+
+
+def test_gold_labels_are_evidence(made):
+    gold = np.full(made.truth.shape, np.nan)
+    gold[:100] = made.truth[:100]
+    report = mlc.combine(made.predictions, gold=gold).report()
+    evidence = report.summary.gold_evidence
+    assert evidence.n_instances == 100
+    assert evidence.value.low < evidence.value.value < evidence.value.high
+    sentences = [action.sentence for action in actions(report.summary)]
+    assert any("on the 100 instances with gold labels" in line for line in sentences)
+    assert "There is not yet evidence" not in " ".join(sentences)

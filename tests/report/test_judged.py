@@ -51,10 +51,8 @@ def test_judged(made, consensus, summary):
         assert gain.consensus == pytest.approx(
             f1_score(truth[:, j], decided, zero_division=0)
         )
-        assert gain.mended == ((voting != truth[:, j]) & (decided == truth[:, j])).sum()
-        assert (
-            gain.spoiled == ((voting == truth[:, j]) & (decided != truth[:, j])).sum()
-        )
+        assert gain.fixed == ((voting != truth[:, j]) & (decided == truth[:, j])).sum()
+        assert gain.broken == ((voting == truth[:, j]) & (decided != truth[:, j])).sum()
         assert gain.relevant == truth[:, j].sum()
 
 
@@ -69,7 +67,7 @@ def test_gains_leave_out_what_voting_ties_whatever_the_order_of_labels():
     assert turned.judged.labels[::-1] == summary.judged.labels
     changed = summary.changes.n_added + summary.changes.n_dropped
     assert (
-        sum(gain.mended + gain.spoiled for gain in summary.judged.labels) == changed > 0
+        sum(gain.fixed + gain.broken for gain in summary.judged.labels) == changed > 0
     )
 
 
@@ -145,8 +143,8 @@ def test_truth_by_name_about_a_part(made, consensus):
     empty = int((~frame.to_numpy().any(axis=1)).sum())
     assert empty > 1
     counted = (
-        f"{empty} instances without a relevant label: any that is put first "
-        f"there is one error"
+        f"{empty} instances without a relevant label: whatever is ranked first "
+        "is a one-error"
     )
     assert judged.note == f"judged on 50 of 400 instances and 3 of 9 labels; {counted}"
 

@@ -113,7 +113,7 @@ def test_many_instances_are_sampled_and_the_page_stays_small():
     assert (len(changes.instances), changes.n_moved_shown) == (300, 200)
     page = report.to_html()
     assert (
-        "The 200 that moved most, and an even sample of 100 of the others, of "
+        "The 200 that changed most, and an even sample of 100 of the others, of "
         "1,000 in all." in page
     )
     assert "Shown are the 40 with the strongest ties of 100." in page
@@ -203,6 +203,7 @@ def test_json_is_the_whole_summary():
         "labels",
         "changes",
         "judged",
+        "gold_evidence",
         "asking",
         "origin",
         "note",
@@ -210,7 +211,13 @@ def test_json_is_the_whole_summary():
     assert [model["name"] for model in data["panel"]["models"]] == HOSTILE
     assert np.shape(data["models"]["agreement"]) == (11, 11)
     reason = data["changes"]["instances"][0]["reasons"][0]
-    assert set(reason["parts"][0]) == {"model", "label", "said", "contribution", "vote"}
+    assert set(reason["parts"][0]) == {
+        "model",
+        "label",
+        "prediction",
+        "contribution",
+        "vote",
+    }
     assert len(data["judged"]["results"]) == len(mlc.COMBINERS) + 11 + 1
     assert json.loads(report_of("no agreement").to_json())["judged"] is None
 
@@ -223,20 +230,25 @@ def test_figures_without_a_value_are_null():
         ]["metrics"]["micro_auc"]
         is None
     )
-    assert "no ranking can be judged" in report.to_text()
+    assert "a ranking cannot be evaluated" in report.to_text()
 
 
 @pytest.mark.parametrize("name", PANELS)
 def test_text_has_every_section_and_stays_within_its_lines(name):
     text = report_of(name).to_text()
-    for heading in (
-        "The panel",
+    headings = [
+        "Predictions",
         "Models",
         "Labels",
-        "What consensus changed",
-        "Against the truth",
-        "How it was made",
-    ):
+        "Changes compared with voting",
+        "How this report was made",
+    ]
+    evaluation = "Evaluation with ground truth"
+    if report_of(name).summary.judged is None:
+        assert evaluation not in text
+    else:
+        headings.append(evaluation)
+    for heading in headings:
         assert f"\n{heading}\n{'=' * len(heading)}\n" in text
     assert all(line.isprintable() or "\u200d" in line for line in text.splitlines())
     assert max(map(len, text.splitlines())) < 260
@@ -246,7 +258,7 @@ def test_what_a_reader_should_know_first():
     text = report_of("no agreement").to_text()
     assert "The models hardly agree: their mean correlation is " in text
     assert (
-        "- There is one model, so that agreement cannot be measured."
+        "- Agreement: There is one model, so that agreement cannot be measured."
         in mlc.combine([[[1, 0]]]).report().to_text()
     )
     assert "Krippendorff" not in mlc.combine([[[1, 0]]]).report().to_text()
@@ -275,7 +287,7 @@ def test_what_a_reader_should_know_first():
         "h is a duplicate of b:",
         "b and h behave like one model:",
     ):
-        assert f"\n- {sentence_start} " in text
+        assert f": {sentence_start} " in text
 
 
 def test_warnings_are_those_of_the_diagnostics():
@@ -297,8 +309,8 @@ def test_warnings_are_those_of_the_diagnostics():
         diagnostics.effective_models.sentence,
         *(one.sentence for one in diagnostics.flags),
     ):
-        assert f"\n- {sentence}.\n" in text
-        assert f"<li>{escape(sentence)}.</li>" in page
+        assert f": {sentence}.\n" in text
+        assert f'</strong> {escape(sentence)}. <a href="#models">' in page
     models = json.loads(report.to_json())["models"]
     assert [one["sentence"] for one in models["flags"]] == [
         one.sentence for one in diagnostics.flags
@@ -309,7 +321,11 @@ def test_warnings_are_those_of_the_diagnostics():
 def test_a_crowd_is_cut_in_the_table_of_metrics_too():
     panel, truth = mlc.datasets.make_panel(60, 5, 14, random_state=0)
     text = mlc.combine(panel).report(truth).to_text()
-    table = text[text.index("Against the truth\n") :].split("\n\n")[0].splitlines()
+    table = (
+        text[text.index("Evaluation with ground truth\n") :]
+        .split("\n\n")[0]
+        .splitlines()
+    )
     assert [line.split()[0] for line in table[3:]] == [
         *(
             name
@@ -351,7 +367,8 @@ def test_at_most_twelve_flags_are_listed():
         q_value=0.0,
     )
     models = replace(one.models, flags=(flag,) * 14)
-    sentences = findings(replace(one, models=models))
+    results = findings(replace(one, models=models))
+    sentences = [result.sentence for result in results]
     assert sentences.count("a is random.") == 12
     assert "The report as JSON has 2 more warnings." in sentences
 

@@ -93,7 +93,7 @@ def test_pairs_that_share_few_instances_are_not_named():
     one, other = np.unravel_index(near.argmax(), near.shape)
     assert (
         f"closest are model_{one + 1} and model_{other + 1} ({near.max():.2f})"
-        in findings(summary)[0]
+        in findings(summary)[0].sentence
     )
     assert "model_0" not in heat(summary.models.order, summary.models.agreement).highest
     assert "<td>–</td>" in mlc.combine(panel).report().to_html()
@@ -102,7 +102,7 @@ def test_pairs_that_share_few_instances_are_not_named():
     apart = mlc.Predictions([[[1.0, 0], [np.nan, np.nan]], [[np.nan, np.nan], [1, 0]]])
     assert (
         "No two models have predictions for the same instance"
-        in findings(summarize(mlc.combine(apart)))[0]
+        in findings(summarize(mlc.combine(apart)))[0].sentence
     )
 
 
@@ -203,7 +203,8 @@ def test_pairs_are_counted_and_those_that_go_together_least_are_listed():
     )
     text = report.to_text()
     assert (
-        "… and 18 between the 5 that go together most and the 5 that do least" in text
+        "… and 18 between the 5 with the highest correlation and the 5 with the lowest"
+        in text
     )
     last = [
         "a",

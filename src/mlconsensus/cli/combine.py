@@ -78,10 +78,11 @@ def combine(
 
     shape = sizes(predictions.shape)
     writing.print_done(
-        f"combined {shape} with {written.method} ({written.reason})",
+        f"combined {shape} with {written.method} ({written.reason.sentence})",
         predictions,
         method=written.method,
-        reason=written.reason,
+        reason=written.reason.sentence,
+        reason_codes=written.reason.codes,
         missing=written.n_missing,
         warnings=warnings,
     )

@@ -243,14 +243,14 @@ class OutputOptions:
         self.check_size(predictions)
         if isinstance(predictions, mlc.Predictions):
             consensus = library.Consensus(
-                combiner.transform(predictions),
-                combiner.identifier,
-                "",
-                combiner,
-                predictions.instances,
-                predictions.labels,
+                scores=combiner.transform(predictions),
+                method=combiner.identifier,
+                is_requested=True,
+                combiner=combiner,
+                instances=predictions.instances,
+                labels=predictions.labels,
                 # The combiner has learned from the gold labels already.
-                predictions.with_gold(None),
+                predictions=predictions.with_gold(None),
             )
             return self._write(consensus, predictions)
 
@@ -292,7 +292,7 @@ class OutputOptions:
         )
         return library.Written(
             method=consensus.method,
-            reason=consensus.reason,
+            reason=consensus.method_reason,
             combiner=consensus.combiner,
             n_missing=predictions.n_missing,
         )

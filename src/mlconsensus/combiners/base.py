@@ -165,10 +165,6 @@ class BaseCombiner(Estimator):
     def check(self) -> None:
         """Raise an `InputError` for parameters that have no solution."""
 
-    def describe_solution(self, solution: Record) -> str:
-        """Return a few words about what the solution shows, or an empty text."""
-        return ""
-
     # Fitting.
 
     def fit(self, predictions: PredictionsLike, y: object = None) -> Self:

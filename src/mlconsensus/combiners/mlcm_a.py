@@ -121,7 +121,7 @@ class MLCMaStatistics:
     # Number of gold instances that have the label.
     n_gold_positive: Annotated[FloatArray | None, Axes("l", least=0)] = None
 
-    def with_silence(self, labels: BoolArray) -> Self:
+    def with_unknown_labels(self, labels: BoolArray) -> Self:
         """Return the statistics of predictions in which some labels are missing.
 
         Parameters

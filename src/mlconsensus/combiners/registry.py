@@ -199,29 +199,6 @@ def make_combiner(
     return combiner
 
 
-def describe_choice(method: Method, combiner: BaseCombiner) -> str:
-    """Return why a method was used, and what its solution shows.
-
-    Parameters
-    ----------
-    method : str or BaseCombiner or None
-        What the user asked for.
-    combiner : BaseCombiner
-        The fitted combiner.
-
-    Returns
-    -------
-    str
-    """
-    reason = "it is the default"
-    if method is not None:
-        reason = "it was requested"
-    description = combiner.describe_solution(combiner.solution_)
-    if description:
-        return f"{reason}: {description}"
-    return reason
-
-
 def rescale(predictions: PredictionsLike) -> Predictions:
     """Bring scores on different scales to one scale, by quantile normalization.
 

@@ -108,9 +108,9 @@ class Families:
     deviation: Annotated[FloatArray, Axes("? l", least=0)]
     # 1 if a family next to a lone model fits as well as independent models.
     is_ambiguous: Annotated[float, Axes("", least=0, most=1)]
-    # 1 if all models are one family, whose members then count as replicas.
+    # 1 if all models are one family, whose members then count as models that were trained alike.
     is_one_family: Annotated[float, Axes("", least=0, most=1)]
-    # How similar the positive rates of different families are: 1 for replicas.
+    # How similar the positive rates of different families are: 1 for models trained alike.
     rate_similarity: Annotated[float, Axes("", least=0, most=1)]
     # Correlations of the models and their precision; CSR for a crowd.
     correlation: Annotated[Matrix, Axes("m m", symmetric=True, least=-1, most=1)]
@@ -180,7 +180,7 @@ def estimate_families(
     else:
         family = stated
 
-    # Members of the only family count as models, and as replicas.
+    # Members of the only family count as models that were trained alike.
     is_one_family = len(np.unique(family)) == 1
     if is_one_family:
         family = np.arange(len(family))
@@ -523,9 +523,9 @@ def compare_rates(
 ) -> float:
     """Return how similar the positive rates of models of different families are.
 
-    Replicas of one learner predict each label equally often, except for chance: the
+    Models trained alike predict each label equally often, except for chance: the
     ratio of the squared differences that chance explains to those observed is 1.
-    Models that saw other instances cannot be replicas. `weight` (m, m) is that of each
+    Models that saw other instances were not trained alike. `weight` (m, m) is that of each
     pair of models.
     """
     n_instances = np.maximum(rates.n_predictions.mean(axis=1), 1)

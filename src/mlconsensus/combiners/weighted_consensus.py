@@ -21,7 +21,8 @@ N the noise of the labels' estimates (a Wiener filter). The score is
 
 with the label's prior :math:`\pi`, the scale :math:`\gamma` of a reliable family's
 predictions, and the mean v of the families' predictions weighted by reliability. K is 1
-for replicas of one learner, whose errors agree, and 0 for models that err independently.
+for models that were trained alike, whose errors agree, and 0 for models that err
+independently.
 
 The statistics need three passes: rates, correlations of models, and products of
 estimates. The theory page (docs/theory.md) derives each step.
@@ -84,8 +85,6 @@ _VOTE_SHARE = 0.5
 _MIN_SCORE = 1e-6
 # Limits of a label's ease, compared with the average label.
 _EASE_LIMITS = (0.02, 4.0)
-# Change of a model's log odds by gold labels that is worth a message.
-_MIN_CHANGE = 0.2
 # Information below this is none.
 _TINY = 1e-9
 
@@ -395,44 +394,6 @@ class WeightedConsensus(BaseCombiner):
             predictions = average_families(predictions, solution.shares[is_counted])
         return super().choose_label_sets(scores, predictions, empty)
 
-    def describe_solution(self, solution: WeightedConsensusSolution) -> str:
-        """Return a few words about the reliability of the models."""
-        reliability = solution.model_reliability
-        if solution.n_gold_labels is not None:
-            return _describe_correction(solution, self.models_)
-        if len(reliability) == 1:
-            return "there is one model"
-        if not reliability.any():
-            return "the models do not agree beyond chance, so votes are used"
-        n_families = solution.shares.shape[0]
-        text = f"reliability {reliability.min():.2f} to {reliability.max():.2f}"
-        if n_families < len(reliability):
-            text += f"; {len(reliability)} models in {n_families} families"
-        return f"{text}; the vote is {solution.vote_share:.0%} of a score"
-
-
-def _describe_correction(
-    solution: WeightedConsensusSolution, models: tuple[str, ...]
-) -> str:
-    """Return which models count more or less because of gold labels."""
-    if solution.curve is None:
-        return "gold labels did not change the scores"
-    change = get_present(solution.model_correction)
-    largest = np.abs(change).max()
-    if largest < _MIN_CHANGE:
-        return "gold labels changed the levels of labels"
-    parts = []
-    for direction, word in ((1, "more"), (-1, "less")):
-        is_changed = direction * change > max(largest / 4, _MIN_CHANGE)
-        names = [models[model] for model in np.flatnonzero(is_changed)]
-        if names:
-            verb = "counts" if len(names) == 1 else "count"
-            shown = ", ".join(names[:4])
-            if len(names) > 4:
-                shown += f" and {len(names) - 4} others"
-            parts.append(f"{shown} {verb} {word}")
-    return f"gold labels: {'; '.join(parts)}"
-
 
 def weighted_consensus(
     predictions: PredictionsLike,
@@ -620,11 +581,11 @@ def _estimate_label_reliability(
 
 
 def measure_replication(score_products: FloatArray) -> float:
-    """Return 1 if families err on the same pairs, as replicas do, and 0 if not.
+    """Return 1 if families err on the same pairs, as if trained alike, else 0.
 
     The probability of a positive prediction differs between pairs. If errors depend
     only on the truth, it has two values, and Pearson's inequality for its central
-    moments, m4 v - m3**2 - v**3 >= 0, is an equality. For replicas it has a continuous
+    moments, m4 v - m3**2 - v**3 >= 0, is an equality. For models that were trained alike it has a continuous
     distribution, here a beta distribution of the same mean and variance.
 
     Parameters
@@ -714,7 +675,7 @@ def _shrink_large(
 ) -> LabelMap | None:
     """Return the map of a large label space: that of MLCM-a for weighted means.
 
-    None if rare labels occur together so often that there is no such map.
+    None if rare labels occur together so often that no such map exists.
     """
     n_instances = float(n_informed.max())
     n_families = statistics.n_predictions.max(axis=1).sum() / n_instances

@@ -137,11 +137,11 @@ def _get_values(block: FloatArray | sparse.csr_array) -> FloatArray:
 def _estimate_true_shares(predictions: Predictions) -> tuple[FloatArray, FloatArray]:
     """Return rising shares of votes, and the share `p` of true pairs at each."""
     annotations = make_annotations(subsample_for_diagnostics(predictions))
-    vote_sum = annotations.of_instances(annotations.scores)[annotations.instance]
-    n_models = annotations.of_instances(annotations.spoke)[annotations.instance]
+    vote_sum = annotations.sum_by_instance(annotations.scores)[annotations.instance]
+    n_models = annotations.sum_by_instance(annotations.is_present)[annotations.instance]
 
     # The share of votes of the other models, for each prediction.
-    has_others = annotations.spoke & (n_models > 1)
+    has_others = annotations.is_present & (n_models > 1)
     others_sum = (vote_sum - annotations.scores)[has_others]
     share = (others_sum / (n_models - 1)[has_others]).clip(0, 1)
     scores = annotations.scores[has_others].astype(np.float64)

@@ -363,7 +363,7 @@ def _group_by_field(
 
 
 def _is_absent(field_arrays: Arrays) -> bool:
-    """Return whether there is no array, or a single 0, which means that too."""
+    """Return whether a field is absent: no array, or a single 0."""
     if not field_arrays:
         return True
 
@@ -503,8 +503,8 @@ def reorder_record(
 
     reordered: R = type(record)(**values)
     is_new_label = orders["l"] < 0
-    if is_new_label.any() and hasattr(reordered, "with_silence"):
-        reordered = reordered.with_silence(is_new_label)
+    if is_new_label.any() and hasattr(reordered, "with_unknown_labels"):
+        reordered = reordered.with_unknown_labels(is_new_label)
     return reordered
 
 

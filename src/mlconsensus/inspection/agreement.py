@@ -32,7 +32,7 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import InputError
-from ..linalg.annotations import Annotations, adding, make_annotations
+from ..linalg.annotations import Annotations, make_annotations, make_sum_matrix
 from ..linalg.block_sums import ratio
 from ..predictions import (
     Array,
@@ -306,14 +306,14 @@ def _index_rows(annotations: Annotations) -> _Rows:
     _, instance = np.unique(annotations.instance, return_inverse=True)
     of_models = []
     for model in range(annotations.shape[0]):
-        of_models.append(np.flatnonzero(annotations.rater == model))
+        of_models.append(np.flatnonzero(annotations.model == model))
 
     return _Rows(
         annotations=annotations,
         instance=instance,
         n_models=np.bincount(instance),
         of_models=of_models,
-        pairs=_match_pairs(annotations.rater, instance, of_models),
+        pairs=_match_pairs(annotations.model, instance, of_models),
     )
 
 
@@ -354,12 +354,12 @@ def _sum_disagreement(rows: _Rows) -> _DisagreementSums:
     pairs = np.zeros((len(rows.pairs), 2, 2, RESAMPLES + 1))
     n_shared = np.zeros(l, dtype=np.int64)
 
-    by_instance = adding(rows.instance, len(rows.n_models))
+    by_instance = make_sum_matrix(rows.instance, len(rows.n_models))
     instance_group = np.arange(len(rows.n_models)) % _GROUPS
     step = max(1, _AT_ONCE // max(n_rows, 4 * RESAMPLES))
     for start in range(0, l, step):
         columns = slice(start, start + step)
-        is_present = rows.annotations.spoke[:, columns]
+        is_present = rows.annotations.is_present[:, columns]
         is_positive = rows.annotations.scores[:, columns] >= 0.5
 
         # Sums over the models of each instance-label pair
@@ -482,7 +482,7 @@ def _draw_weights() -> FloatArray:
 
 def _resample(values: Array, group: IntArray) -> FloatArray:
     """Sum rows by group, and the groups of each resample (resamples + 1, columns)."""
-    group_sums = adding(group, _GROUPS) @ values
+    group_sums = make_sum_matrix(group, _GROUPS) @ values
     return np.asarray(_draw_weights() @ group_sums)
 
 

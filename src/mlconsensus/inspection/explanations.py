@@ -34,7 +34,7 @@ class Part:
 
     model: str  # or the cluster that contains the instance
     label: str  # empty for a cluster, which has no labels
-    said: float | None  # the score that the model predicts; None if it is missing
+    prediction: float | None  # the score that the model predicts; None if it is missing
     contribution: float  # to the consensus
     vote: float  # to the majority vote
 
@@ -62,7 +62,7 @@ class Explanation:
         by 0.
     contributions : ndarray of shape (m, l)
         Contribution of each prediction, 0 where it is missing.
-    said : ndarray of shape (m, l)
+    predictions : ndarray of shape (m, l)
         The predictions, NaN where they are missing.
     models, labels : tuple of str
         Names of the rows and columns.
@@ -81,7 +81,7 @@ class Explanation:
     >>> print(mlc.explain(mlc.MLCMr().fit(panel), panel, 0, "news").to_text())
     instance 0, label news: 0.3462 by mlcm_r, 0.5000 by voting
     <BLANKLINE>
-    model  label  said  consensus   voting
+    model  label  prediction  consensus   voting
     ana    news      1    +0.2692  +0.5000
     ana    war       1    +0.0385
     bert   war       1    +0.0385
@@ -98,7 +98,7 @@ class Explanation:
     baseline: float
     remainder: float
     contributions: FloatArray
-    said: FloatArray
+    predictions: FloatArray
     models: tuple[str, ...]
     labels: tuple[str, ...]
     clusters: dict[str, float] = field(default_factory=dict)
@@ -123,7 +123,7 @@ class Explanation:
         These are all that contribute, and all for the label by models that have
         predicted any label of the instance.
         """
-        has_predictions = ~np.isnan(self.said).all(axis=1)
+        has_predictions = ~np.isnan(self.predictions).all(axis=1)
         is_label = np.array(self.labels, dtype=object) == self.label
         is_contributing = self.contributions != 0
         return np.asarray(is_contributing | np.outer(has_predictions, is_label))
@@ -143,12 +143,12 @@ class Explanation:
         models, labels = self._sort_predictions(label, most)
 
         # Each model's share of the majority vote
-        is_present = ~np.isnan(self.said[:, label])
+        is_present = ~np.isnan(self.predictions[:, label])
         n_predictions = max(int(is_present.sum()), 1)
-        votes = np.where(is_present, self.said[:, label], 0.0) / n_predictions
+        votes = np.where(is_present, self.predictions[:, label], 0.0) / n_predictions
 
         # Lists are faster than arrays to read one by one, and there can be thousands.
-        scores = self.said[models, labels].tolist()
+        scores = self.predictions[models, labels].tolist()
         contributions = self.contributions[models, labels].tolist()
         vote_parts = (votes[models] * (labels == label)).tolist()
         parts = []
@@ -161,7 +161,7 @@ class Explanation:
             part = Part(
                 model=self.models[k],
                 label=self.labels[j],
-                said=score,
+                prediction=score,
                 contribution=contributions[position],
                 vote=vote_parts[position],
             )
@@ -169,7 +169,11 @@ class Explanation:
 
         for name, contribution in self.clusters.items():
             part = Part(
-                model=name, label="", said=1.0, contribution=contribution, vote=0.0
+                model=name,
+                label="",
+                prediction=1.0,
+                contribution=contribution,
+                vote=0.0,
             )
             parts.append(part)
 
@@ -181,7 +185,7 @@ class Explanation:
         """Return the models and labels of the relevant predictions, in their order."""
         models, labels = np.nonzero(self.is_relevant)
         is_other_label = labels != label
-        is_positive = self.said[models, labels] >= 0.5
+        is_positive = self.predictions[models, labels] >= 0.5
         size = np.abs(self.contributions[models, labels])
         order = np.lexsort((is_other_label, -size, is_other_label | ~is_positive))
         order = order[:most]
@@ -190,7 +194,7 @@ class Explanation:
     def _sort_key(self, part: Part) -> tuple[bool, float, bool]:
         """Return a key that sorts as `_sort_predictions` does."""
         is_label = part.label == self.label
-        is_positive = part.said is not None and part.said >= 0.5
+        is_positive = part.prediction is not None and part.prediction >= 0.5
         return not (is_label and is_positive), -abs(part.contribution), not is_label
 
     def to_dict(self) -> dict[str, object]:
@@ -208,8 +212,8 @@ class Explanation:
         >>> import mlconsensus as mlc
         >>> why = mlc.explain(mlc.MajorityVote().fit([[[1]]]), [[[1]]], 0, 0)
         >>> why.to_dict()["parts"]  # doctest: +NORMALIZE_WHITESPACE
-        [{'model': 'model_0', 'label': 'label_0', 'said': 1.0, 'contribution': 1.0,
-          'vote': 1.0}]
+        [{'model': 'model_0', 'label': 'label_0', 'prediction': 1.0,
+          'contribution': 1.0, 'vote': 1.0}]
         """
         names = (
             "method",
@@ -241,7 +245,7 @@ class Explanation:
         title = str(self.scale)
         if title == "score":
             title = "consensus"
-        heads = ("model", "label", "said", title, "voting")
+        heads = ("model", "label", "prediction", title, "voting")
         lines = [self._title(), "", table(heads, self._rows(most), n_left=2)]
         if self.scale == "log-odds":
             lines += ["", self._note()]
@@ -275,7 +279,7 @@ class Explanation:
         # Without predictions of the label, voting takes its mean score.
         is_unpredicted = True
         for part in self.parts:
-            if part.label == self.label and part.said is not None:
+            if part.label == self.label and part.prediction is not None:
                 is_unpredicted = False
 
         if self.baseline or is_unpredicted:
@@ -300,8 +304,8 @@ class Explanation:
     def _make_row(self, part: Part, digits: int) -> tuple[str, ...]:
         """Return the row of one part."""
         score = "–"
-        if part.said is not None:
-            score = f"{part.said:.4g}"
+        if part.prediction is not None:
+            score = f"{part.prediction:.4g}"
         vote = ""
         if part.label == self.label:
             vote = _format_signed(part.vote, digits)
@@ -398,7 +402,7 @@ def explain(
         baseline=contributions.baseline,
         remainder=contributions.remainder,
         contributions=contributions.predictions,
-        said=scores,
+        predictions=scores,
         models=panel.models,
         labels=panel.labels,
         clusters=_name_clusters(contributions, panel.clusters),

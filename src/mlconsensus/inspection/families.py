@@ -53,10 +53,6 @@ _Z = 1.96  # 95 % intervals
 _N_ITERATIONS = 50
 _MAX_CORRELATION = 1 - 1e-9  # so that Fisher's transformation is finite
 _MOST_NAMES = 6  # names in a sentence
-# A model next to others that agree more: by this share of what could be explained, and
-# if it agrees with them at least so much, compared with their agreement.
-_MIN_UNEXPLAINED = 1 / 3
-_MIN_CREDIBLE = 0.4
 # Families in the simulations of docs/quality.md.
 _ERROR_RATE = (
     "The search found no family in any of 300 simulated sets of independent models"
@@ -225,7 +221,7 @@ def describe_families(
 
     lone_model = None
     if origin == "found" and not records:
-        lone = find_lone_model(state.correlation, state.precision)
+        lone = find_lone_model(state)
         if lone is not None:
             lone_model = models[lone]
 
@@ -405,7 +401,7 @@ def _count_effective(size: int, correlation: Estimate | None) -> Estimate:
     )
 
 
-def find_lone_model(correlation: FloatArray, precision: FloatArray) -> int | None:
+def find_lone_model(state: Families) -> int | None:
     """Return the model next to which all others may be a family, or None.
 
     The others agree with each other more than with this model. Either they are related,
@@ -413,29 +409,18 @@ def find_lone_model(correlation: FloatArray, precision: FloatArray) -> int | Non
 
     Parameters
     ----------
-    correlation, precision : ndarray of shape (m, m)
-        Correlations of the models, and their inverse sampling variance.
+    state : Families
+        Correlations of the models, and whether they are ambiguous.
 
     Returns
     -------
     int or None
-        Position of the model.
+        Position of the model that agrees least with the others.
     """
-    n_models = len(correlation)
-    if n_models < 3:
+    if not state.is_ambiguous:
         return None
-
-    chance = np.sqrt(2 * np.log(n_models) / max(float(precision.mean()), 1))
-    for model in range(n_models):
-        others = np.delete(np.arange(n_models), model)
-        is_pair = ~np.eye(n_models - 1, dtype=np.bool_)
-        agreement = correlation[np.ix_(others, others)][is_pair].min() - chance
-        with_others = max(float(correlation[model, others].mean()), 0.0)
-        limit = _MIN_UNEXPLAINED * min(agreement, 1 - with_others)
-        is_credible = with_others > _MIN_CREDIBLE * agreement
-        if is_credible and agreement - with_others > limit:
-            return model
-    return None
+    with_others = state.correlation.sum(axis=1) - np.diag(state.correlation)
+    return int(with_others.argmin())
 
 
 def list_names(names: tuple[str, ...] | list[str]) -> str:

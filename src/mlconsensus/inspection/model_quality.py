@@ -197,9 +197,9 @@ def _flag_constant(
 ) -> Iterator[FlaggedModel]:
     """Flag models with constant predictions, if the rates of the others would vary."""
     scores = annotations.scores.astype(np.float64)
-    count = annotations.of_raters(annotations.spoke)  # (m, l)
-    total = annotations.of_raters(annotations.scores)
-    squared = annotations.of_raters(scores**2)
+    count = annotations.sum_by_model(annotations.is_present)  # (m, l)
+    total = annotations.sum_by_model(annotations.scores)
+    squared = annotations.sum_by_model(scores**2)
     variation = (squared - ratio(total**2, count, 0.0)).sum(axis=1)
     is_constant = variation <= 1e-9 * (1 + squared.sum(axis=1))
 
@@ -457,9 +457,9 @@ def _compute_cluster_size(
     size = ratio(statistics.spread.sum(axis=1), observed.sum(axis=1), 1.0)
 
     # 1 for each prediction of 0 or 1, 0 for 0.5
-    certainty = np.abs(2 * annotations.scores - annotations.spoke)
-    total_certainty = annotations.of_raters(certainty).sum(axis=1)
-    n_predictions = annotations.of_raters(annotations.spoke).sum(axis=1)
+    certainty = np.abs(2 * annotations.scores - annotations.is_present)
+    total_certainty = annotations.sum_by_model(certainty).sum(axis=1)
+    n_predictions = annotations.sum_by_model(annotations.is_present).sum(axis=1)
     mean_certainty = ratio(total_certainty, n_predictions, 0.0)
 
     larger_size = np.maximum.outer(size, size)
@@ -480,8 +480,8 @@ def _compare_positives(
 
     The second value is the number of instance-label pairs that are positive in either.
     """
-    rows = np.flatnonzero(annotations.rater == first)
-    other_rows = np.flatnonzero(annotations.rater == second)
+    rows = np.flatnonzero(annotations.model == first)
+    other_rows = np.flatnonzero(annotations.model == second)
     _, position, other_position = np.intersect1d(
         annotations.instance[rows],
         annotations.instance[other_rows],
@@ -491,7 +491,7 @@ def _compare_positives(
     rows = rows[position]
     other_rows = other_rows[other_position]
 
-    is_shared = annotations.spoke[rows] & annotations.spoke[other_rows]
+    is_shared = annotations.is_present[rows] & annotations.is_present[other_rows]
     scores = annotations.scores[rows] * is_shared
     other_scores = annotations.scores[other_rows] * is_shared
     n_either = float(np.maximum(scores, other_scores).sum())

@@ -79,8 +79,8 @@ def compute_pairwise_statistics(
 
     for group, rows in together(annotations, l):
         # b instances with predictions of s models each
-        models = annotations.rater[rows]  # (b, s)
-        mask = annotations.spoke[rows].astype(np.float64)  # (b, s, l)
+        models = annotations.model[rows]  # (b, s)
+        mask = annotations.is_present[rows].astype(np.float64)  # (b, s, l)
         scores = annotations.scores[rows].astype(np.float64)  # (b, s, l)
 
         # Sums over the models of each instance-label pair

@@ -27,6 +27,7 @@ from typing import Literal
 import numpy as np
 
 from ..combiners.base import BaseCombiner
+from ..combiners.reliability import Families
 from ..combiners.weighted_consensus import (
     WeightedConsensus,
     WeightedConsensusSolution,
@@ -34,7 +35,7 @@ from ..combiners.weighted_consensus import (
 from ..linalg.block_sums import ratio
 from ..predictions import Array, FloatArray
 from ..text import plural, shown
-from .families import list_names
+from .families import find_lone_model, list_names
 
 # Cases of a reason, as in JSON.
 ReasonCode = Literal[
@@ -42,6 +43,7 @@ ReasonCode = Literal[
     "one_model",
     "no_agreement",
     "independent",
+    "ambiguous",
     "stated_independent",
     "families_found",
     "families_stated",
@@ -74,7 +76,13 @@ class MethodReason:
         return self.sentence
 
 
-def describe_method(combiner: BaseCombiner, *, is_requested: bool) -> MethodReason:
+def describe_method(
+    combiner: BaseCombiner,
+    *,
+    is_requested: bool,
+    scores: object = None,
+    vote: Array | None = None,
+) -> MethodReason:
     """Describe why a method was used, and what it estimated.
 
     Parameters
@@ -83,6 +91,9 @@ def describe_method(combiner: BaseCombiner, *, is_requested: bool) -> MethodReas
         The fitted method.
     is_requested : bool
         Whether the user asked for this method.
+    scores, vote : ndarray of shape (n, l), default=None
+        Consensus scores, and scores of majority voting. If both are arrays, the
+        sentence ends with how similar they are.
 
     Returns
     -------
@@ -112,6 +123,8 @@ def describe_method(combiner: BaseCombiner, *, is_requested: bool) -> MethodReas
             code, sentence = _describe_gold(combiner)
             codes.append(code)
             sentences.append(sentence)
+    if isinstance(scores, np.ndarray) and vote is not None and len(scores):
+        sentences.append(describe_similarity(scores, vote))
     return MethodReason(codes=tuple(codes), sentence="; ".join(sentences))
 
 
@@ -130,12 +143,14 @@ def describe_similarity(scores: Array, vote: Array) -> str:
     Examples
     --------
     >>> describe_similarity(np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([[1, 0], [1, 0]]))
-    'the first label is that of voting for 50.0% of the instances'
+    'the first label is the same as with voting for 50.0% of the instances'
     """
     first = scores.argmax(axis=1)[:, np.newaxis]
     vote_of_first = np.take_along_axis(vote, first, axis=1)[:, 0]
     share = float((vote_of_first >= vote.max(axis=1)).mean())
-    return f"the first label is that of voting for {share:.1%} of the instances"
+    return (
+        f"the first label is the same as with voting for {share:.1%} of the instances"
+    )
 
 
 def _describe_models(combiner: WeightedConsensus) -> tuple[ReasonCode, str]:
@@ -153,10 +168,13 @@ def _describe_models(combiner: WeightedConsensus) -> tuple[ReasonCode, str]:
             "the models do not agree beyond chance, so that votes are used",
         )
 
-    weights = (
-        f"reliability {reliability.min():z.2f} ({shown(models[reliability.argmin()])}) "
-        f"to {reliability.max():z.2f} ({shown(models[reliability.argmax()])})"
-    )
+    lowest = f"{reliability.min():z.2f}"
+    weights = f"all models have the same reliability, {lowest}"
+    if f"{reliability.max():z.2f}" != lowest:
+        weights = (
+            f"reliability {reliability.min():z.2f} ({shown(models[reliability.argmin()])}) "
+            f"to {reliability.max():z.2f} ({shown(models[reliability.argmax()])})"
+        )
     members: dict[str, list[str]] = {}
     for model, family in combiner.families_.items():
         members.setdefault(family, []).append(model)
@@ -167,6 +185,9 @@ def _describe_models(combiner: WeightedConsensus) -> tuple[ReasonCode, str]:
                 "stated_independent",
                 f"models are treated as independent, as stated; {weights}",
             )
+        sentence = _describe_ambiguity(combiner)
+        if sentence is not None:
+            return "ambiguous", sentence
         return "independent", f"no family of related models was found; {weights}"
 
     listed = "; ".join(list_names(group) for group in groups[:_MOST_FAMILIES])
@@ -183,6 +204,27 @@ def _describe_models(combiner: WeightedConsensus) -> tuple[ReasonCode, str]:
         f"({origin} related: {listed}); {weights}"
     )
     return code, sentence
+
+
+def _describe_ambiguity(combiner: WeightedConsensus) -> str | None:
+    """Return what to do if a family next to a lone model fits as well, or None."""
+    # A combiner from a file has a solution, but not the correlations of models.
+    state = getattr(combiner, "state_", None)
+    if not isinstance(state, Families):
+        return None
+    lone = find_lone_model(state)
+    if lone is None:
+        return None
+
+    models = combiner.models_
+    others = [model for model in models if model != models[lone]]
+    return (
+        f"{list_names(others)} agree more with each other than with "
+        f"{shown(models[lone])}; either they are related, or {shown(models[lone])} is "
+        "less reliable, and predictions alone cannot show which; so all models count "
+        "as equally reliable; if you know which models are related, state it with "
+        "--families (in Python families=)"
+    )
 
 
 def _describe_gold(combiner: WeightedConsensus) -> tuple[ReasonCode, str]:

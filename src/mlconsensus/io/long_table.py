@@ -196,7 +196,7 @@ def make_tables(
     loaded : LoadedFrame
         Result of `load_frame`.
     model : str
-        Name of the model if there is no column of models.
+        Name of the model for tables without a column of models.
     options : ReadOptions
         Options for reading.
     previous_names : Series, default=None

@@ -18,24 +18,26 @@ from .matrix_types import CSCArray
 class Annotations:
     """Rows of predictions, in the order of the models; `r` is their number."""
 
-    rater: IntArray  # (r,) position of the model
+    model: IntArray  # (r,) position of the model
     instance: IntArray  # (r,) position of the instance
     scores: Array  # (r, l), 0 for missing predictions
-    spoke: BoolArray  # (r, l) whether there is a prediction
+    is_present: BoolArray  # (r, l) whether there is a prediction
     shape: tuple[int, int, int]  # of the predictions: m, n, l
 
     @property
     def mean(self) -> FloatArray:
         """Mean score of each model and label (m, l), 0 without predictions."""
-        return ratio(self.of_raters(self.scores), self.of_raters(self.spoke), 0.0)
+        return ratio(
+            self.sum_by_model(self.scores), self.sum_by_model(self.is_present), 0.0
+        )
 
-    def of_instances(self, values: Array) -> FloatArray:
+    def sum_by_instance(self, values: Array) -> FloatArray:
         """Sum values of the rows (r, l) for each instance, (n, l)."""
-        return np.asarray(adding(self.instance, self.shape[1]) @ values)
+        return np.asarray(make_sum_matrix(self.instance, self.shape[1]) @ values)
 
-    def of_raters(self, values: Array) -> FloatArray:
+    def sum_by_model(self, values: Array) -> FloatArray:
         """Sum values of the rows (r, l) for each model, (m, l)."""
-        return np.asarray(adding(self.rater, self.shape[0]) @ values)
+        return np.asarray(make_sum_matrix(self.model, self.shape[0]) @ values)
 
 
 def make_annotations(predictions: Predictions) -> Annotations:
@@ -55,9 +57,9 @@ def make_annotations(predictions: Predictions) -> Annotations:
     >>> import mlconsensus as mlc
     >>> scores = [[[1, 0], [np.nan, np.nan]], [[0, 1], [1, np.nan]]]
     >>> annotations = make_annotations(mlc.Predictions(scores))
-    >>> annotations.rater.tolist(), annotations.instance.tolist()
+    >>> annotations.model.tolist(), annotations.instance.tolist()
     ([0, 1, 1], [0, 0, 1])
-    >>> annotations.spoke.tolist()
+    >>> annotations.is_present.tolist()
     [[True, True], [True, True], [True, False]]
     """
     model_rows = []
@@ -86,15 +88,15 @@ def make_annotations(predictions: Predictions) -> Annotations:
         presence_rows.append(is_present)
 
     return Annotations(
-        rater=np.concatenate(model_rows),
+        model=np.concatenate(model_rows),
         instance=np.concatenate(instance_rows),
         scores=np.concatenate(score_rows),
-        spoke=np.concatenate(presence_rows),
+        is_present=np.concatenate(presence_rows),
         shape=predictions.shape,
     )
 
 
-def adding(group: IntArray, n_groups: int) -> CSCArray:
+def make_sum_matrix(group: IntArray, n_groups: int) -> CSCArray:
     """Return a sparse matrix that sums the rows of each group.
 
     Parameters
@@ -110,7 +112,7 @@ def adding(group: IntArray, n_groups: int) -> CSCArray:
 
     Examples
     --------
-    >>> sums = adding(np.array([1, 0, 1]), 2)
+    >>> sums = make_sum_matrix(np.array([1, 0, 1]), 2)
     >>> (sums @ np.array([[1.0], [5.0], [2.0]])).tolist()
     [[5.0], [3.0]]
     """

@@ -265,15 +265,15 @@ def describe_empty_instances(truth: Matrix) -> str:
     Examples
     --------
     >>> describe_empty_instances(np.array([[0, 0], [0, 1]]))
-    '1 instance without a relevant label: any that is put first there is one error'
+    '1 instance without a relevant label: whatever is ranked first is a one-error'
     """
     n_empty = int((truth.sum(axis=1) == 0).sum())
     if n_empty == 0:
         return ""
 
     return (
-        f"{plural(n_empty, 'instance')} without a relevant label: any that is put "
-        "first there is one error"
+        f"{plural(n_empty, 'instance')} without a relevant label: whatever is ranked "
+        "first is a one-error"
     )
 
 

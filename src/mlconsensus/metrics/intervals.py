@@ -222,7 +222,7 @@ def evaluate_on_gold(
     Parameters
     ----------
     truth : array-like of shape (n, l)
-        Relevant labels as 1 and 0; NaN where there is no gold label.
+        Relevant labels as 1 and 0; NaN where the gold label is missing.
     scores : ndarray of shape (n, l)
         Scores that were computed without these gold labels.
     probabilities : ndarray of shape (n, l), default=None

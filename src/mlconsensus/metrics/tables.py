@@ -17,9 +17,9 @@ RowName = TypeVar("RowName", bound=Hashable)
 ENOUGH = 0.5
 TITLES = {
     "micro_auc": "microAUC",
-    "one_error": "one error",
+    "one_error": "one-error",
     "ranking_loss": "ranking loss",
-    "average_precision": "avg precision",
+    "average_precision": "LRAP",
     "hamming_loss": "Hamming loss",
     "subset_accuracy": "subset acc.",
     "micro_f1": "micro F1",
@@ -49,7 +49,7 @@ def title(metric: str) -> str:
     Examples
     --------
     >>> title("one_error"), title("micro_auc")
-    ('one error ↓', 'microAUC ↑')
+    ('one-error ↓', 'microAUC ↑')
     """
     arrow = "↓" if metric in LOWER_IS_BETTER else "↑"
     return f"{TITLES[metric]} {arrow}"
@@ -120,7 +120,7 @@ def format_metrics_table(
     --------
     >>> results = {"MV": {"one_error": 0.25}, "BM": {"one_error": 0.5}}
     >>> print(format_metrics_table(results, ["one_error"]))
-    method  one error ↓
+    method  one-error ↓
     MV          0.2500*
     BM          0.5000
     """

@@ -92,7 +92,7 @@ class HeldOutComparison:
         families.
     recommended : str or None
         Name of a method that is better than voting: its gain is significant, and still
-        positive without any one of the folds. None if there is no such evidence.
+        positive without any one of the folds. None without such evidence.
     sentence : str
         The result and its limits, or why there is none.
     """
@@ -508,7 +508,7 @@ def _make_reference_rows(
     annotations = make_annotations(held_out)
     instance = annotations.instance
     is_relevant = _binarize_scores(annotations)
-    is_labeled = annotations.spoke
+    is_labeled = annotations.is_present
     trust = _compute_trust(annotations, vote)
 
     if gold is not None:
@@ -632,13 +632,13 @@ def _sum_without_parts(instance: IntArray, values: FloatArray) -> FloatArray:
 def _binarize_scores(annotations: Annotations) -> BoolArray:
     """Make labels (r, l) of scores: as many relevant ones as a model's mean score."""
     is_relevant = annotations.scores > 0.5
-    for model in np.unique(annotations.rater):
-        rows = annotations.rater == model
+    for model in np.unique(annotations.model):
+        rows = annotations.model == model
         scores = annotations.scores[rows].astype(np.float64)
         if np.isin(scores, (0, 1)).all():
             continue
 
-        predicted = scores[annotations.spoke[rows]]
+        predicted = scores[annotations.is_present[rows]]
         threshold = np.quantile(predicted, 1 - predicted.mean())
         is_relevant[rows] = scores >= max(threshold, 1e-9)
 
@@ -654,11 +654,11 @@ def _compute_trust(annotations: Annotations, vote: FloatArray) -> FloatArray:
         The squared correlation of the model's scores with the vote, minus its expected
         value for random scores; 0 if this or the correlation is negative.
     """
-    trust = np.zeros(len(annotations.rater))
+    trust = np.zeros(len(annotations.model))
     label_means = vote.mean(axis=0)
-    for model in np.unique(annotations.rater):
-        rows = annotations.rater == model
-        is_predicted = annotations.spoke[rows]
+    for model in np.unique(annotations.model):
+        rows = annotations.model == model
+        is_predicted = annotations.is_present[rows]
         scores = annotations.scores[rows].astype(np.float64)
         votes_of_rows = vote[annotations.instance[rows]]
 
@@ -770,10 +770,7 @@ def _describe_result(
     """Return the beginning of the sentence about the chosen method."""
     metric_title = TITLES.get(metric, "the mean of the four")
     if recommended is None:
-        return (
-            "There is no evidence that a method is better than voting in "
-            f"{metric_title}"
-        )
+        return f"No method is shown to be better than voting in {metric_title}"
 
     gain = gains[recommended][metric]
     return (

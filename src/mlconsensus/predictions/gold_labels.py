@@ -138,7 +138,7 @@ def split_chances(table: ScoreTable) -> tuple[ScoreTable, FloatArray | None]:
     table : ScoreTable
         The table without this column.
     chances : ndarray of shape (n,) or None
-        Probability of each instance; ``None`` if there is no such column.
+        Probability of each instance; ``None`` without such a column.
 
     Examples
     --------
@@ -232,8 +232,8 @@ def _check_values(values: FloatArray, where: str) -> None:
         raise InputError(
             where=where,
             found="only yes",
-            expected="some no, too: what is empty or left out is not known, "
-            "so write 0 where the answer is no",
+            expected="some no, too: an empty or missing cell is unknown, so write 0 "
+            "for labels that are not relevant",
         )
 
 

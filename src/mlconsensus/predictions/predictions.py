@@ -743,7 +743,7 @@ def _check_unnamed(tables: Sequence[ScoreTable], what: str) -> None:
         if getattr(table, what) is not None:
             raise InputError(
                 where=what,
-                found=f"{what}=… beside model {table.model!r}, which names its own",
+                found=f"{what}=… next to model {table.model!r}, which names its own",
                 expected="one of the two",
             )
 

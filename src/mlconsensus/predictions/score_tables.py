@@ -125,7 +125,7 @@ def make_tables(scores: object, models: object) -> list[ScoreTable]:
         if models is not None:
             raise InputError(
                 where="models",
-                found="models=… beside a mapping, which names its own",
+                found="models=… next to a mapping, which names its own",
                 expected="one of the two",
             )
 

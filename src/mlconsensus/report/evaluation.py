@@ -97,8 +97,8 @@ class LabelGain:
     relevant: int  # instances
     voting: float  # F1; where votes are tied, voting takes what the consensus takes
     consensus: float  # F1
-    mended: int  # pairs that voting has wrong and the consensus right
-    spoiled: int  # pairs that voting has right and the consensus wrong
+    fixed: int  # pairs that voting has wrong and the consensus right
+    broken: int  # pairs that voting has right and the consensus wrong
 
     @property
     def gain(self) -> float:
@@ -512,8 +512,8 @@ def _compute_label_gains(
     is_right = label_sets == truth
     voting_f1 = _compute_f1(truth, label_sets ^ is_changed)
     consensus_f1 = _compute_f1(truth, label_sets)
-    n_mended = (is_changed & is_right).sum(axis=0)
-    n_spoiled = (is_changed & ~is_right).sum(axis=0)
+    n_fixed = (is_changed & is_right).sum(axis=0)
+    n_broken = (is_changed & ~is_right).sum(axis=0)
     n_relevant = truth.sum(axis=0)
     for j, name in enumerate(sample.label_names):
         yield LabelGain(
@@ -521,8 +521,8 @@ def _compute_label_gains(
             relevant=int(n_relevant[j]),
             voting=float(voting_f1[j]),
             consensus=float(consensus_f1[j]),
-            mended=int(n_mended[j]),
-            spoiled=int(n_spoiled[j]),
+            fixed=int(n_fixed[j]),
+            broken=int(n_broken[j]),
         )
 
 

@@ -41,6 +41,7 @@ class Origin:
     command: str  # empty if it was made in Python
     method: str
     reason: str
+    reason_codes: tuple[str, ...]
     parameters: dict[str, str]
     versions: dict[str, str]
     inputs: tuple[Input, ...]
@@ -49,7 +50,7 @@ class Origin:
 def summarize_origin(
     consensus: "Consensus", command: str = "", inputs: tuple[Input, ...] = ()
 ) -> Origin:
-    """Say how a consensus was made; without `inputs`, its predictions are hashed.
+    """Describe how a consensus was made; without `inputs`, predictions are hashed.
 
     Examples
     --------
@@ -69,6 +70,7 @@ def summarize_origin(
         command=command,
         method=consensus.method,
         reason=consensus.reason,
+        reason_codes=consensus.method_reason.codes,
         parameters=parameters,
         versions=versions,
         inputs=inputs,
@@ -76,7 +78,7 @@ def summarize_origin(
 
 
 def hash_predictions(predictions: Predictions, name: str = "predictions") -> Input:
-    """Hash names and scores, silence included; dense and sparse panels that say the same have the same hash.
+    """Hash names and scores; equal dense and sparse predictions have the same hash.
 
     Examples
     --------

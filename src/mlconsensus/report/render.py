@@ -22,7 +22,7 @@ from ..metrics.tables import find_best_rows, format_metrics_table, plain, title
 from ..text import plural, shown, sizes, table
 from .changes import ChangesSummary, Reason
 from .charts import SHADES, heat, lines
-from .findings import actions, figure, findings, warnings
+from .findings import actions, figure, findings, introduce, warnings
 from .labels import ends
 from .summary import Summary
 
@@ -37,6 +37,16 @@ _SUFFIXES: dict[str, Format] = {
     ".txt": "text",
 }
 _METRICS = (*RANKING_METRICS, *LABEL_SET_METRICS)
+# Full names of methods whose names are acronyms.
+_FULL_NAMES = {
+    "MV": "majority voting",
+    "DS": "Dawid–Skene",
+    "BGCM": "bipartite graph-based consensus maximization",
+    "MLCM-r": "multilabel consensus maximization for ranking",
+    "MLCM-a": "multilabel consensus maximization for microAUC",
+    "Weighted": "weighted consensus",
+    "BM": "mean of the models",
+}
 # Rows of any table of the page.
 _MAX_ROWS = 2000
 # Rows of models in the table of metrics of the text.
@@ -218,6 +228,7 @@ class Report:
         """Render a template with all fields of the summary and other variables."""
         variables["actions"] = actions(self.summary)
         variables["findings"] = findings(self.summary)
+        variables["introduction"] = introduce(self.summary)
         for field in dataclasses.fields(self.summary):
             variables[field.name] = getattr(self.summary, field.name)
         return _load_templates().get_template(template).render(variables)
@@ -290,6 +301,7 @@ def _load_templates() -> "Environment":
         "lines": lines,
         "shades": SHADES,
         "most_rows": _MAX_ROWS,
+        "full_names": _FULL_NAMES,
         "metrics": {metric: title(metric) for metric in _METRICS},
     }
     return environment
@@ -340,7 +352,7 @@ def _pack_reason(reason: Reason, positions: dict[str, int]) -> list[object]:
             [
                 _get_position(part.model, positions),
                 _get_position(part.label, positions),
-                _round(part.said),
+                _round(part.prediction),
                 _round(part.contribution),
                 _round(part.vote),
             ]

@@ -1,13 +1,17 @@
 """The summary of a consensus; HTML, text and JSON are renderings of it."""
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..active_learning.query import select_queries
+from ..combiners.registry import COMBINERS
 from ..inspection.agreement import Agreement, agreement
 from ..metrics.ground_truth import match_truth
+from ..metrics.intervals import Estimate, evaluate_on_gold
+from ..model_selection.comparison import cross_fit
 from .changes import ChangesSummary, compare_with_vote, evenly, summarize_changes
 from .evaluation import MOST_CELLS, JudgedSummary, judge
 from .labels import LabelsSummary, summarize_labels
@@ -17,9 +21,11 @@ from .provenance import Input, Origin, summarize_origin
 if TYPE_CHECKING:
     from ..consensus import Consensus
 
-# Largest number of instances that a report suggests as queries; also at most a quarter
-# of all instances.
-_MAX_QUERIES = 100
+# The number of suggested queries shows the share of wrong first labels to within this
+# margin, at 95 %.
+_MARGIN = 0.05
+_Z = 1.96
+_MIN_QUERIES = 20
 _MAX_NAMED_QUERIES = 12
 
 
@@ -28,7 +34,22 @@ class Asking:
     """The instances that a person should label next."""
 
     budget: int  # number of instances
+    # Share of wrong first labels, as the probabilities of the consensus predict it.
+    expected_error: float
     instances: tuple[str, ...]  # the most informative of them, best first
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoldEvidence:
+    """Quality of the consensus on the instances with gold labels.
+
+    Each instance is evaluated by a fit without its gold labels.
+    """
+
+    n_instances: int
+    metric: str
+    value: Estimate
+    gain: Estimate | None  # difference to voting; None if voting is the method
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +61,8 @@ class Summary:
     agreement: Agreement | None  # None: there is one model
     labels: LabelsSummary
     changes: ChangesSummary
-    judged: JudgedSummary | None  # None: there was no truth
+    judged: JudgedSummary | None  # None without ground truth
+    gold_evidence: GoldEvidence | None  # None without gold labels, or with ground truth
     asking: Asking
     origin: Origin
     note: str = ""  # which part of the predictions is summarized, if not all
@@ -105,6 +127,7 @@ def summarize(
         ),
         changes=summarize_changes(consensus, changes),
         judged=judged,
+        gold_evidence=None if judged is not None else _evaluate_on_gold(consensus),
         asking=_suggest_queries(consensus),
         origin=summarize_origin(consensus, command, inputs),
         note=note,
@@ -118,6 +141,29 @@ def _measure_agreement(consensus: "Consensus") -> Agreement | None:
     return agreement(consensus.predictions)
 
 
+def _evaluate_on_gold(consensus: "Consensus") -> GoldEvidence | None:
+    """Compare the consensus with voting on the gold labels; None without any."""
+    gold = consensus.gold
+    if gold is None:
+        return None
+
+    metric = "average_precision" if len(consensus.labels) > 1 else "micro_auc"
+    scores = cross_fit(consensus.combiner, consensus.predictions)
+    evaluation = evaluate_on_gold(gold, scores)
+    value = evaluation.compute_estimates()[metric]
+    if np.isnan(value.value):
+        return None
+
+    gain = None
+    if consensus.method != "majority_vote":
+        unlabeled = consensus.predictions.with_gold(None).without_clusterings()
+        vote = COMBINERS["majority_vote"]().fit_transform(unlabeled)
+        voting = evaluate_on_gold(gold, vote)
+        gain = evaluation.subtract(voting).compute_estimates()[metric]
+    n_gold = int((~np.isnan(gold)).any(axis=1).sum())
+    return GoldEvidence(n_instances=n_gold, metric=metric, value=value, gain=gain)
+
+
 def _suggest_queries(consensus: "Consensus") -> Asking:
     """Select the next queries, from an even sample of very many instances."""
     n, l = consensus.scores.shape
@@ -129,9 +175,17 @@ def _suggest_queries(consensus: "Consensus") -> Asking:
         is_labeled = ~np.asarray(np.isnan(gold[rows]).all(axis=1))
 
     n_unlabeled = int((~is_labeled).sum())
-    budget = min(_MAX_QUERIES, max(len(rows) // 4, 1), n_unlabeled)
-    if budget == 0:
-        return Asking(budget=0, instances=())
+    if n_unlabeled == 0:
+        return Asking(budget=0, expected_error=0.0, instances=())
+
+    # As many as show the share of wrong first labels precisely enough
+    first_labels = consensus.scores[rows].argmax(axis=1)
+    probability = consensus.probabilities[rows, first_labels][~is_labeled]
+    expected_error = float(1 - probability.mean())
+    variance = expected_error * (1 - expected_error)
+    n_large = _Z**2 * variance / _MARGIN**2
+    n_needed = math.ceil(n_large / (1 + n_large / n_unlabeled))
+    budget = min(max(n_needed, _MIN_QUERIES), n_unlabeled)
 
     queries = select_queries(
         consensus.scores[rows],
@@ -142,4 +196,4 @@ def _suggest_queries(consensus: "Consensus") -> Asking:
     )
     named_rows = rows[queries.at[:_MAX_NAMED_QUERIES]]
     names = tuple(map(str, consensus.instances[named_rows].tolist()))
-    return Asking(budget=budget, instances=names)
+    return Asking(budget=budget, expected_error=expected_error, instances=names)

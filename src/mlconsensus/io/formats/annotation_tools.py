@@ -56,7 +56,7 @@ def find_tool(record: object) -> str | None:
     Returns
     -------
     str or None
-        ``None`` if there is no such tool.
+        ``None`` for other names.
 
     Examples
     --------

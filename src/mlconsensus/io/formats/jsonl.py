@@ -316,7 +316,7 @@ class _AnswerCollector:
         if not errors:
             return
         if not self._first_numbers:
-            raise InputError(f"{errors[0]}; there is no answer that can be read")
+            raise InputError(f"{errors[0]}; none of the answers can be read")
 
         if self._options.skip_bad:
             example = errors[0].split(":")[0]

@@ -84,7 +84,7 @@ def parse_answer(answer: Json, where: str, options: ReadOptions) -> Tags | None:
     Returns
     -------
     list of (str, float) or None
-        Each label once, with its highest score; NaN is missing. ``None`` if there is no
+        Each label once, with its highest score; NaN is missing. ``None`` without an
         answer.
 
     Examples
@@ -219,7 +219,7 @@ def _split_item(item: Json) -> tuple[Json, Json]:
 
 
 def _parse_text(text: str, where: str, options: ReadOptions) -> Json:
-    """Return the JSON in a text, or its labels; ``None`` if there is no answer."""
+    """Return the JSON in a text, or its labels; ``None`` without an answer."""
     text = _END_OF_REASONING.split(text)[-1].strip()
     text = text.strip("`").removeprefix("json").strip()
 

@@ -250,7 +250,7 @@ def find_pandas_index(metadata: Mapping[str, str]) -> str | range | None:
     Returns
     -------
     str, range or None
-        ``None`` if there is no index with names.
+        ``None`` without an index of names.
 
     Examples
     --------

@@ -132,15 +132,15 @@
     const names = data.explanations.names;
     const most = Math.max(...parts.map((part) => Math.abs(part[3])), Math.abs(rest), 1e-9);
     const lines = parts.map(([model, own, said, value, voted]) => row(
-      names[model], names[own], said === null ? "silent" : String(Number(said.toFixed(3))), value, own === label ? signed(voted) : "", most,
+      names[model], names[own], said === null ? "missing" : String(Number(said.toFixed(3))), value, own === label ? signed(voted) : "", most,
     ));
-    if (others) lines.push(row(`${others.toLocaleString("en")} other statements`, "", "", rest, "", most, "rest"));
-    if (baseline !== 0) lines.push(row("where the sum starts", "", "", baseline, "", 0, "rest"));
+    if (others) lines.push(row(`${others.toLocaleString("en")} other predictions`, "", "", rest, "", most, "rest"));
+    if (baseline !== 0) lines.push(row("start value", "", "", baseline, "", 0, "rest"));
     if (remainder) lines.push(row("floor at 0", "", "", remainder, "", 0, "rest"));
     lines.push(row(scale === "score" ? "score" : "sum of log-odds", "", "", total, figure(vote), 0));
     const caption = make("caption", {}, make("strong", {}, make("bdi", {}, names[label])), ` ${changes[change]}: `,
       make("strong", {}, figure(score)), ` by ${data.method}, ${figure(vote)} by voting`);
-    const heads = ["Model", "About", "Said", scale === "score" ? "Pushes" : "Pushes (log-odds)", "In voting"];
+    const heads = ["Model", "Label", "Prediction", scale === "score" ? "Contribution" : "Contribution (log-odds)", "In voting"];
     const head = make("tr", {}, ...heads.map((text, at) => make("th", { scope: "col", ...(at > 1 ? { class: "num" } : {}) }, text)));
     return make("div", { class: "reason scroll" }, make("table", {}, caption, make("thead", {}, head), make("tbody", {}, ...lines)));
   };
