@@ -88,10 +88,10 @@ def test_help_names_every_method(run):
 
 
 def test_demo(run, tmp_path):
-    ran = run("demo", "--output", "here", "--seed", "3")
+    ran = run("demo", "--output", "here")
     assert ran.code == 0
-    assert "Weighted" in ran.out
-    assert (tmp_path / "here" / "ana.csv").exists()
+    assert "\nweighted-consensus " in ran.out
+    assert (tmp_path / "here" / "consensus.csv").exists()
     assert run("demo", "--output", "here").code == 2
 
 

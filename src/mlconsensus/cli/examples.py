@@ -13,13 +13,19 @@ from . import library
 from .options import command, force_option, print_message, written_option
 
 
-@command("demo", short_help="Make a panel, combine it, and show how well it went.")
+@command("demo", short_help="Combine six taggers' labels of 300 support tickets.")
 @click.option(
-    "--output", "folder", default="mlconsensus-demo", help="New folder for its files."
+    "--output",
+    "folder",
+    default="mlconsensus-demo",
+    help="New folder for the input and the results.",
 )
-@click.option("--seed", type=int, default=0, help="Another seed makes another panel.")
-def demo(folder: str, seed: int) -> None:
-    """Write a synthetic panel as CSV files, and print how good each method is.
+def demo(folder: str) -> None:
+    """Combine the labels that six LLM taggers gave to 300 support tickets.
+
+    The taggers are simulated. Their answers come with the package. The command prints
+    some tickets, which taggers to check, and how good each method is. It writes the
+    answers, the consensus and a report to a folder.
 
     \b
     Example:
@@ -34,7 +40,7 @@ def demo(folder: str, seed: int) -> None:
     if program.endswith(".py"):
         words = [sys.executable, program]
 
-    text = library.run_demo(folder, seed, shlex.join(words))
+    text = library.run_demo(folder, shlex.join(words))
     click.echo("\n".join(map(safe, text.split("\n"))))
 
 
