@@ -6,7 +6,7 @@ import pytest
 from mlconsensus.combiners.reliability import (
     find_families,
     find_signs,
-    fit_reliability,
+    estimate_reliability,
     has_lone_model,
 )
 
@@ -26,7 +26,7 @@ def correlate(reliability):
 @pytest.mark.parametrize("n_models", [3, 5, 9])
 def test_reliabilities_are_those_that_made_the_correlations(n_models):
     reliability = np.linspace(0.8, 0.4, n_models)
-    fitted = fit_reliability(correlate(reliability), precise(n_models, 1e8))
+    fitted = estimate_reliability(correlate(reliability), precise(n_models, 1e8))
     np.testing.assert_allclose(fitted, reliability, atol=0.01)
 
 

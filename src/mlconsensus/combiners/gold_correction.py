@@ -43,7 +43,7 @@ from ..predictions.blocks import PredictionBlock
 # stands for w = 0.
 _TAUS = (1e-5, 0.1, 0.3, 1.0, 3.0)
 # Standard deviations of g, likewise.
-_SIGMAS = (1e-5, 0.3, 1.0)
+_SIGMAS = (1e-5, 0.1, 0.3, 1.0)
 # Prior probability that w, or g, is 0.
 _PRIOR_ABSENT = 0.3
 # Scores of 0 and 1 have odds of 1 to 200.
@@ -264,7 +264,7 @@ def _fit_logistic(
 
 
 def _compute_probabilities(log_evidence: FloatArray) -> FloatArray:
-    """Return the posterior probability of each tau and sigma, (7, 4).
+    """Return the posterior probability of each tau and sigma, (5, 4).
 
     If w, or g, is more likely to be 0 than not, it is 0.
     """
