@@ -33,10 +33,7 @@ if TYPE_CHECKING:
     from ..predictions.source import BasePredictions
     from ..streamed import Written
 
-_OUTPUT = (
-    "Where to write the consensus; - for standard output, as CSV unless "
-    "--output-format says else."
-)
+_OUTPUT = "File to write; - is standard output, as CSV by default."
 _DECIDE = (
     "Write label sets (1 and 0) instead of scores: those with the highest expected F1 "
     "of each instance (f1), F1 of all instances together (micro-f1) or share of correct "
@@ -47,10 +44,12 @@ _DECIDE = (
 _RULES = ("f1", "micro-f1", "hamming", "top-k", "instances", "threshold")
 # Metrics whose label sets depend on the probabilities of all instances.
 _MEMORY_RULES = ("f1", "micro-f1", "hamming")
-_EMPTY = "With --decide: leave an instance without labels, or give it the top one."
+_EMPTY = (
+    "With --decide: an instance without labels keeps none, or gets the best one (top)."
+)
 _LAYOUT = (
-    "One column a label; one row a score; or one row a score from best to worst, with "
-    "its rank."
+    "One column per label (wide), one row per score (long), or one row per score from "
+    "best to worst with its rank (ranked)."
 )
 _DEFAULT_THRESHOLD = 0.5
 
@@ -333,13 +332,13 @@ output_options = option_group(
     OutputOptions,
     output_option(default="-", help=_OUTPUT),
     format_option(
-        "--output-format", help="Its format, where the suffix does not tell."
+        "--output-format", help="Format to write, if the suffix does not show it."
     ),
     click.option("--decide", metavar="|".join(_RULES), help=_DECIDE),
     click.option(
         "--threshold",
         type=click.FloatRange(0, 1),
-        help="For --decide threshold: 0.5 by default.",
+        help="With --decide threshold: the lowest score of a label.  [default: 0.5]",
     ),
     click.option(
         "--empty", type=click.Choice(["keep", "top"]), default="keep", help=_EMPTY
@@ -348,7 +347,7 @@ output_options = option_group(
         "--top-k",
         type=click.IntRange(1),
         metavar="K",
-        help="Keep only the K best labels of an instance.",
+        help="Write only the K best labels of each instance.",
     ),
     click.option(
         "--layout",

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from ..consensus import Consensus
     from ..predictions import Matrix, ScoreTable
 
-_FOR = "For a better consensus, or for figures with narrower intervals."
+_FOR = "To improve the consensus, or to get metrics with narrower intervals (figures)."
 _GOLD = (
-    "The truth of some instances that were drawn at random, in any format; empty cells "
-    "are not known."
+    "Gold labels: the reference labels of instances that were drawn at random, in any "
+    "format; empty cells are unknown."
 )
 _METRICS = ("f1", "micro-f1", "hamming", "top-k")
 _METRIC = (
@@ -45,23 +45,20 @@ _RECALL = (
     "Keep at least this share of an instance's relevant labels, on average over those "
     "that have one."
 )
-_PRECISION = (
-    "Give labels of which at least this share is relevant, on average over instances."
-)
+_PRECISION = "At least this share of the labels is relevant, on average over instances."
 _FALSE_DISCOVERY = (
-    "Let at most this share of an instance's labels be wrong, on average: the same, "
-    "said the other way round."
+    "At most this share of an instance's labels is wrong, on average: 1 - precision."
 )
 _LEVEL = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
-@command("ask", short_help="Choose the instances that a person should answer.")
+@command("ask", short_help="Select the instances that a person should label next.")
 @panel_options
 @click.option(
     "--budget",
     type=click.IntRange(1),
     default=100,
-    help="How many instances to ask about.",
+    help="Number of instances to select.",
 )
 @click.option(
     "--for",
@@ -73,7 +70,7 @@ _LEVEL = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.option(
     "--gold",
     metavar="FILE",
-    help="Answers so far; they are kept in the output, with the new questions.",
+    help="Gold labels so far; the output contains them and the new instances.",
 )
 @families_option
 @click.option(
@@ -82,7 +79,7 @@ _LEVEL = click.FloatRange(0, 1, min_open=True, max_open=True)
     default=0,
     help="Seed of the random draw of instances.",
 )
-@output_option(required=True, help="Where to write the questions: a table to fill in.")
+@output_option(required=True, help="File to write: a table to fill in.")
 @force_option
 @json_option(help="Print JSON.")
 def ask(
@@ -97,11 +94,11 @@ def ask(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Choose instances of the panel in FILE... that a person should answer.
+    """Select instances in FILE... that a person should label next.
 
-    The command writes a table to fill in with 1 or 0. The table keeps with what
-    probability each instance was chosen, so that its answers can also judge. combine,
-    compare, evaluate and ask take it back as --gold, as it is.
+    The command writes a table to fill in with 1 or 0. The table records the probability
+    with which each instance was selected, so that its labels can also be used to
+    evaluate. combine, compare, evaluate and ask read it as --gold.
 
     \b
     Example:
@@ -136,11 +133,11 @@ def ask(
 @click.option("--precision", type=_LEVEL, help=_PRECISION)
 @click.option("--false-discovery", type=_LEVEL, help=_FALSE_DISCOVERY)
 @click.option(
-    "--certainty", type=_LEVEL, default=0.9, help="In how many draws of gold it holds."
+    "--certainty", type=_LEVEL, default=0.9, help="Confidence level of the guarantee."
 )
-@output_option(default="-", help="Where to write the label sets.")
+@output_option(default="-", help="File to write; - is standard output, as CSV.")
 @force_option
-@json_option(help="Print what was promised as JSON on standard output.")
+@json_option(help="Print the guarantees as JSON on standard output.")
 @method_options
 def decide(
     *,
