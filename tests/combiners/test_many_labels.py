@@ -242,7 +242,8 @@ def test_what_does_not_fit_is_refused_before_the_work(monkeypatch):
     monkeypatch.setattr("mlconsensus.combiners.memory.available_memory", lambda: 2**34)
     with pytest.raises(
         mlc.InputError,
-        match="bgcm: found 1,000 models .* would take .* GiB, expected majority_vote or dawid_skene$",
+        match="bgcm: found 1,000 models .* would take .* GiB, "
+        "expected majority_vote or dawid_skene$",
     ):
         mlc.BGCM().fit(thousand)
     monkeypatch.setattr("mlconsensus.combiners.memory.available_memory", lambda: 2**20)

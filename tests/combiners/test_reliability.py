@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from mlconsensus import WeightedConsensus
 from mlconsensus.combiners.reliability import (
+    estimate_reliability,
     find_families,
     find_signs,
-    estimate_reliability,
     has_lone_model,
 )
 
@@ -65,3 +66,18 @@ def test_models_with_common_errors_are_a_family():
     family = find_families(correlation, precise(6))
     assert len(set(family[:3].tolist())) == 1
     assert len(set(family[3:].tolist())) == 3
+
+
+def test_two_good_models_next_to_weak_ones_are_not_a_family():
+    """Weak models see the reliability of good ones with large sampling errors."""
+    quality = np.array([0.98, 0.98, 0.3, 0.3, 0.2, 0.2, 0.2])
+    rng = np.random.default_rng(0)
+    n_families = []
+    for _ in range(20):
+        truth = rng.random((200, 10)) < 0.3
+        guesses = rng.random((7, *truth.shape)) < 0.3
+        is_right = rng.random(guesses.shape) < quality[:, np.newaxis, np.newaxis]
+        scores = np.where(is_right, truth, guesses)
+        combiner = WeightedConsensus().fit(scores)
+        n_families.append(len(set(combiner.families_.values())))
+    assert n_families == [7] * 20
