@@ -71,7 +71,7 @@ def run_demo(folder: str | Path, program: str = "mlconsensus") -> str:
 
     n, l = consensus.scores.shape
     rows = _find_changed(tickets.predictions, label_sets)
-    instance = str(consensus.instances[rows[0]])
+    instance = str(consensus.instances[rows[-1]])
     parts = [
         f"Six LLM taggers (simulated) labeled {n} support tickets with {l} labels.\n"
         "Their answers were combined without ground truth. These are the first three\n"
@@ -158,7 +158,10 @@ def _describe_files(folder: Path) -> str:
         ("  tickets.csv", "the texts of the tickets, only to look at"),
         ("  truth.jsonl", "the ground truth, only for the table below"),
         ("  consensus.csv", "the result: a score for each ticket and label"),
-        ("  label-sets.csv", "the result as 1 (label given) and 0"),
+        (
+            "  label-sets.csv",
+            "the result as 1 and 0, with at least one label for each ticket",
+        ),
         ("  report.html", "models, labels and changes as a page: open it in a browser"),
     ]
     width = max(len(name) for name, _ in rows)
