@@ -125,7 +125,7 @@ class Consensus:
 
     @cached_property
     def label_indicator(self) -> Matrix:
-        """Label sets with the highest expected F1, (n, l) of bool; CSR if sparse.
+        """Label sets with the highest expected micro F1, (n, l) bool; CSR if sparse.
 
         The best scores of all instances are chosen. Their number is estimated from the
         predictions, or from gold labels. `mlc.decision` has other rules.
@@ -265,11 +265,18 @@ class Consensus:
         """
         return decision.top_labels(self.scores, self.labels, k)
 
-    def make_label_indicator(self, empty: Empty = "keep") -> Matrix:
-        """Return the label sets of `label_indicator`.
+    def make_label_indicator(
+        self, metric: str = "micro-f1", *, k: int | None = None, empty: Empty = "keep"
+    ) -> Matrix:
+        """Return the label sets that maximize the expected value of a metric.
 
         Parameters
         ----------
+        metric : {"micro-f1", "f1", "hamming", "top-k"}, default="micro-f1"
+            The metric, as `mlconsensus.decision.expected_metric` defines it.
+            ``"micro-f1"`` is the rule of `label_indicator`.
+        k : int, default=None
+            Number of labels of each instance, for ``"top-k"``.
         empty : {"keep", "top"}, default="keep"
             Whether an instance without labels keeps none or gets its best label.
 
@@ -278,10 +285,23 @@ class Consensus:
         ndarray of shape (n, l) of bool
             CSR in large label spaces.
         """
-        if self.predictions.gold is not None and not isinstance(
-            self.scores, SparseScores
-        ):
+        metric = decision.find_metric(metric)
+        if (k is None) == (metric == "top-k"):
+            raise InputError(
+                where="k",
+                found=f"{k} with the metric {metric}",
+                expected="a number of labels with top-k, and none otherwise",
+            )
+
+        has_gold = self.predictions.gold is not None
+        if k is not None:
+            chosen = decision.top_k(self.scores, k)
+        elif metric == "f1":
             chosen = decision.best_f1(self.probabilities, empty=empty)
+        elif metric == "hamming":
+            chosen = decision.best_hamming(self.probabilities, empty=empty)
+        elif has_gold and not isinstance(self.scores, SparseScores):
+            chosen = decision.best_micro_f1(self.probabilities, empty=empty)
         else:
             chosen = self.combiner.choose_label_sets(
                 self.scores, self.predictions, empty

@@ -94,7 +94,9 @@ def test_json_says_what_was_done(run, panel):
     assert run("combine", "a.csv", "--json").code == 2
 
 
-@pytest.mark.parametrize("rule", ["instances", "f1", "threshold"])
+@pytest.mark.parametrize(
+    "rule", ["instances", "f1", "micro-f1", "hamming", "threshold"]
+)
 def test_label_sets(run, panel, rule):
     assert (
         run(
@@ -117,8 +119,9 @@ def test_label_sets(run, panel, rule):
 
 @pytest.mark.parametrize("method", ["mv", "weighted", "mlcm-r"])
 @pytest.mark.parametrize("gold", [None, "gold.csv"])
-def test_label_sets_by_f1_are_those_of_the_library(
-    run, tmp_path, monkeypatch, method, gold
+@pytest.mark.parametrize("metric", ["f1", "micro-f1", "hamming"])
+def test_label_sets_by_a_metric_are_those_of_the_library(
+    run, tmp_path, monkeypatch, method, gold, metric
 ):
     monkeypatch.chdir(tmp_path)
     panel, truth = mlc.datasets.make_panel(80, 5, 3, random_state=0)
@@ -141,7 +144,7 @@ def test_label_sets_by_f1_are_those_of_the_library(
             "--method",
             method,
             "--decide",
-            "f1",
+            metric,
             *gold_option,
             "-o",
             "x.csv",
@@ -150,7 +153,23 @@ def test_label_sets_by_f1_are_those_of_the_library(
     )
     _, rows = _rows((tmp_path / "x.csv").read_text())
     result = mlc.combine(panel, method=method, gold=None if gold is None else answers)
-    assert [rows[name] for name in names] == result.label_indicator.astype(int).tolist()
+    expected = result.make_label_indicator(metric).astype(int).tolist()
+    assert [rows[name] for name in names] == expected
+
+
+def test_the_best_k_labels_as_label_sets(run, panel):
+    files = ("a.csv", "b.csv", "c.csv")
+    assert run("combine", *files, "--decide", "top-k", "-o", "x.csv").code == 2
+    done = run("combine", *files, "--decide", "top-k", "--top-k", "2", "-o", "x.csv")
+    assert done.code == 0
+    _, rows = _rows((panel / "x.csv").read_text())
+    assert [sum(row) for row in rows.values()] == [2, 2, 2]
+
+
+def test_a_wrong_metric_gets_a_suggestion(run, panel):
+    ran = run("combine", "a.csv", "--decide", "microf1", "-o", "x.csv")
+    assert ran.code == 2
+    assert "did you mean 'micro-f1'" in ran.err
 
 
 @pytest.mark.parametrize(
@@ -293,3 +312,36 @@ def test_an_input_is_not_overwritten_by_the_output(run, panel):
     assert ran.code == 2
     assert "found among the input files too" in ran.err
     assert (panel / "a.csv").read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("metric", "options"),
+    [("f1", []), ("micro_f1", []), ("hamming", []), ("top-k", ["--k", "2"])],
+)
+def test_decide_writes_the_label_sets_of_a_metric(run, panel, metric, options):
+    files = ("a.csv", "b.csv", "c.csv")
+    done = run("decide", *files, "--metric", metric, *options, "-o", "x.csv")
+    assert done.code == 0
+    _, rows = _rows((panel / "x.csv").read_text())
+    consensus = mlc.combine(mlc.read_predictions([panel / file for file in files]))
+    k = 2 if options else None
+    expected = consensus.make_label_indicator(metric, k=k).astype(int).tolist()
+    assert [rows[name] for name in consensus.instances] == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ([], "neither --metric nor --gold"),
+        (["--metric", "f2"], "did you mean 'f1'"),
+        (["--metric", "top-k"], "expected --k K with --metric top-k"),
+        (["--metric", "f1", "--k", "2"], "found 2 with --metric f1"),
+        (["--metric", "f1", "--recall", "0.9"], "found a guarantee as well"),
+        (["--gold", "truth.csv", "--k", "2"], "found no --metric top-k"),
+    ],
+)
+def test_decide_needs_one_goal(run, panel, options, words):
+    ran = run("decide", "a.csv", "b.csv", *options, "-o", "x.csv")
+    assert ran.code == 2
+    assert words in ran.err
+    assert not (panel / "x.csv").exists()

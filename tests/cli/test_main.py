@@ -89,10 +89,10 @@ def test_help_names_every_method(run):
 
 
 def test_demo(run, tmp_path):
-    ran = run("demo", "--output", "here", "--seed", "3")
+    ran = run("demo", "--output", "here")
     assert ran.code == 0
-    assert "Weighted" in ran.out
-    assert (tmp_path / "here" / "ana.csv").exists()
+    assert "\nweighted-consensus " in ran.out
+    assert (tmp_path / "here" / "consensus.csv").exists()
     assert run("demo", "--output", "here").code == 2
 
 
@@ -214,3 +214,40 @@ def test_an_output_is_no_model_of_the_next_run(run, panel):
     (panel / "made").mkdir()
     assert run("combine", ".", "-o", "made/out.csv").code == 0
     assert run("report", ".", "-o", "report.html").code == 0  # which is not read
+
+
+def test_the_help_has_commands_in_groups(run):
+    text = run("--help").out
+    headings = ["Combine", "Evaluate", "Review", "Federated", "Try"]
+    positions = [text.index(f"\n{heading}:\n") for heading in headings]
+    assert positions == sorted(positions)
+    for name in _COMMANDS:
+        assert text.count(f"\n  {name} ") == 1
+    assert "..." not in text.split("Combine:")[1]  # nothing is cut
+
+
+@pytest.mark.parametrize("name", [name for name in _COMMANDS if name != "datasets"])
+def test_the_help_of_a_command_has_its_own_options_first_and_files_last(run, name):
+    text = run(name, "--help").out
+    known = ["Options", "Method", "Label sets", "Output", "Large data", "Reading files"]
+    headings = [line[:-1] for line in text.splitlines() if line[:-1] in known]
+    assert headings == [heading for heading in known if heading in headings]
+    for option in cli.get_command(click.Context(cli), name).params:
+        if isinstance(option, click.Option):
+            assert f"{option.opts[0]}" in text
+    if "Reading files" in headings:
+        assert text.index("--columns") > text.index("\nReading files:")
+
+
+def test_the_examples_of_the_help_can_be_parsed(run, monkeypatch, tmp_path):
+    """Each example has a command and options that exist."""
+    for name in _COMMANDS:
+        command = cli.get_command(click.Context(cli), name)
+        lines = [line.strip() for line in command.help.splitlines()]
+        examples = [line for line in lines if line.startswith("mlconsensus ")]
+        assert examples
+        for example in examples:
+            _, other, *words = example.split()
+            called = cli.get_command(click.Context(cli), other)
+            with called.make_context(other, words, resilient_parsing=False) as context:
+                assert context.command is called

@@ -254,7 +254,7 @@ def test_label_sets_of_many_labels_by_f1(votes, tmp_path, method):
             "combine",
             votes,
             "--decide",
-            "f1",
+            "micro-f1",
             "--method",
             method,
             "--layout",
@@ -281,7 +281,16 @@ def test_label_sets_of_many_labels_hold_what_is_known(votes, tmp_path):
     gold_option = ("--gold", tmp_path / "gold.csv")
     form = ("--layout", "long", "-o", tmp_path / "s.csv")
     assert (
-        run("combine", votes, "--decide", "f1", "--method", "mv", *gold_option, *form)
+        run(
+            "combine",
+            votes,
+            "--decide",
+            "micro-f1",
+            "--method",
+            "mv",
+            *gold_option,
+            *form,
+        )
         == 0
     )
     output = {cells[:2]: cells[-1] for cells in pl.read_csv(tmp_path / "s.csv").rows()}

@@ -145,16 +145,18 @@ def test_the_best_f1_is_that_of_all_thresholds(likely):
         return 2 * likely[chosen].sum() / max(chosen.sum() + likely.sum(), 1e-300)
 
     best = max(f1(likely >= threshold) for threshold in likely.ravel())
-    assert f1(label_sets.best_f1(likely)) == pytest.approx(best)
+    assert f1(label_sets.best_micro_f1(likely)) == pytest.approx(best)
 
 
 def test_the_best_f1_of_nothing_likely_is_no_label():
-    assert not label_sets.best_f1(np.zeros((2, 3))).any()
-    assert label_sets.best_f1(np.zeros((2, 3)), empty="top").sum(axis=1).tolist() == [
+    assert not label_sets.best_micro_f1(np.zeros((2, 3))).any()
+    assert label_sets.best_micro_f1(np.zeros((2, 3)), empty="top").sum(
+        axis=1
+    ).tolist() == [
         1,
         1,
     ]
-    assert label_sets.best_f1(np.zeros((0, 3))).shape == (0, 3)
+    assert label_sets.best_micro_f1(np.zeros((0, 3))).shape == (0, 3)
 
 
 def test_the_best_f1_of_true_probabilities_is_ahead_of_other_rules():
@@ -166,10 +168,12 @@ def test_the_best_f1_of_true_probabilities_is_ahead_of_other_rules():
         return mlc.metrics.evaluate(truth, likely, chosen)["micro_f1"]
 
     assert (
-        f1(label_sets.best_f1(likely))
+        f1(label_sets.best_micro_f1(likely))
         > f1(label_sets.match_instances(likely, likely.sum(axis=1))) + 0.02
     )
-    assert f1(label_sets.best_f1(likely)) > f1(label_sets.threshold(likely)) + 0.02
+    assert (
+        f1(label_sets.best_micro_f1(likely)) > f1(label_sets.threshold(likely)) + 0.02
+    )
 
 
 @given(

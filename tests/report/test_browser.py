@@ -65,15 +65,11 @@ def files(tmp_path_factory):
             return path
         if name == "demo":
             run("demo", "--output", folder / "demo")
-            panel = [
-                folder / "demo" / f"{model}.csv"
-                for model in ("ana", "bert", "carl", "dora", "emil")
-            ]
             run(
                 "report",
-                *panel,
+                folder / "demo" / "answers.jsonl",
                 "--truth",
-                folder / "demo" / "truth.csv",
+                folder / "demo" / "truth.jsonl",
                 "--output",
                 path,
             )

@@ -21,13 +21,13 @@ from .options import (
 from .output import OutputOptions, output_options
 
 _GOLD = (
-    "Answers that are known, of some instances or cells, to learn from; empty cells "
-    "are not known. In any format."
+    "Gold labels: the reference labels of some instances, to learn from, in any "
+    "format; empty cells are unknown."
 )
-_TOP = "Without --label: explain the K labels that the consensus puts first."
+_TOP = "Without --label: explain the K labels with the highest scores."
 
 
-@command("combine", short_help="Combine the models' files into one consensus.")
+@command("combine", short_help="Combine the predictions of several models.")
 @large_options
 @output_options
 @method_options
@@ -39,18 +39,17 @@ def combine(
     combining: MethodOptions,
     gold: str | None,
 ) -> None:
-    """Combine the predictions in FILE... (one or more models each) into one consensus.
+    """Combine the predictions in FILE... into one score for each instance and label.
 
-    Models are matched by instance id and label name. Instances that a model has not
-    seen and labels that it does not know count as missing.
+    A file has one or more models. Instances and labels are matched by name. Instances
+    and labels without predictions of a model count as missing, not as 0.
 
     \b
     Examples:
-      mlconsensus combine a.csv b.parquet c.jsonl --output consensus.csv
-      mlconsensus combine *.csv --method mlcm-r --layout ranked -o top.csv
-      mlconsensus combine *.csv --decide f1 -o tags.jsonl
-      mlconsensus combine *.csv --gold answers.csv -o consensus.csv
-      mlconsensus combine models/*.parquet --stream -o consensus.parquet
+      mlconsensus combine a.csv b.csv c.csv --output consensus.csv
+      mlconsensus combine a.csv b.csv c.csv --decide micro-f1 --output tags.jsonl
+      mlconsensus combine a.csv b.csv c.csv --method mlcm-r --output mlcm.csv
+      mlconsensus combine a.csv b.csv c.csv --gold gold.csv --output corrected.csv
     """
     # Check all options before the work.
     gold_table = inputs.read_gold(gold)
@@ -88,7 +87,7 @@ def combine(
     )
 
 
-@command("explain", short_help="Show what makes up the scores of one instance.")
+@command("explain", short_help="Show which predictions raised or lowered a score.")
 @panel_options
 @click.option(
     "--instance",
@@ -101,7 +100,7 @@ def combine(
     "label_names",
     multiple=True,
     metavar="NAME",
-    help="The label; may be given several times.",
+    help="A label to explain; repeatable.",
 )
 @click.option("--top-k", type=click.IntRange(1), default=3, metavar="K", help=_TOP)
 @method_options
@@ -115,11 +114,11 @@ def explain(
     top_k: int,
     as_json: bool,
 ) -> None:
-    """Combine the panel in FILE... and explain the scores of one instance.
+    """Combine the predictions in FILE... and explain the scores of one instance.
 
-    A table for each label shows which model's prediction of which label raised or
-    lowered its score and by how much, and what the same prediction counts in plain
-    voting. The contributions sum to the score.
+    A table for each label shows which prediction raised or lowered the score and by
+    how much, and what the same prediction adds in majority voting. The contributions
+    add up to the score.
 
     \b
     Examples:

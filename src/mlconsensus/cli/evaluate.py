@@ -69,18 +69,18 @@ def agreement(inputs: PanelOptions, families: str | None, as_json: bool) -> None
         click.echo(result.to_text())
 
 
-@command("labels", short_help="Point out labels that look like one another.")
+@command("labels", short_help="List labels with similar names.")
 @panel_options
 @written_option(
     "--suggest",
-    help="Write them as a CSV file for --aliases, to be looked through first.",
+    help="Write them as a CSV file for --aliases; check it before you use it.",
 )
 @force_option
 @json_option(help="Print JSON.")
 def labels(
     inputs: PanelOptions, suggest: str | None, force: bool, as_json: bool
 ) -> None:
-    """Point out similar labels in FILE..., such as Politics and politics.
+    """List labels in FILE... with similar names, such as Politics and politics.
 
     The name that is used more often replaces the others. --aliases of all commands
     reads the file that --suggest writes.
@@ -140,7 +140,7 @@ def _write_aliases(aliases: Sequence[Alias], path: str, force: bool) -> None:
         frame.write_csv(file)
 
 
-@command("compare", short_help="Compare all methods on the same predictions.")
+@command("compare", short_help="Compare all methods, with or without ground truth.")
 @panel_options
 @click.option(
     "--truth",
@@ -320,12 +320,20 @@ class _Evaluation:
     note: str  # about instances without relevant labels; may be empty
 
 
-@command("evaluate", short_help="Judge a file of scores against the truth.")
+@command(
+    "evaluate", short_help="Compute the metrics of a file of scores by ground truth."
+)
 @click.argument("scores", metavar="FILE")
-@click.option("--truth", metavar="FILE", help="The relevant labels, in any format.")
+@click.option(
+    "--truth",
+    metavar="FILE",
+    help="Ground truth: the relevant labels of all instances, in any format.",
+)
 @gold_options
 @format_option(
-    "--format", "input_format", help="Format of both files, where suffixes do not tell."
+    "--format",
+    "input_format",
+    help="Format of both files, if their suffixes do not show it.",
 )
 @reading_options
 @json_option(help="Print JSON.")
@@ -341,12 +349,13 @@ def evaluate(
 ) -> None:
     """Print the metrics of the scores in FILE, with 90 % intervals.
 
-    Instances and labels are matched by name. If all scores are 0 or 1, they are judged
-    as label sets too (with --json always, scores of at least 0.5 as chosen).
+    Instances and labels are matched by name. If all scores are 0 or 1, they are also
+    evaluated as label sets. With --json they always are: scores of at least 0.5 count
+    as 1.
 
-    With --gold in place of --truth, some cells may be unknown, and where the instances
-    were drawn at random, or as ask chose them, the figures are of all instances in
-    FILE. The gold must not be the one that the scores were combined with.
+    With --gold in place of --truth, some labels may be unknown. If the gold instances
+    were drawn at random or selected by ask, the metrics are estimates for all instances
+    in FILE. Use gold labels that the scores were not combined with.
 
     \b
     Examples:

@@ -13,13 +13,19 @@ from . import library
 from .options import command, force_option, print_message, written_option
 
 
-@command("demo", short_help="Make a panel, combine it, and show how well it went.")
+@command("demo", short_help="Combine six taggers' labels of 300 support tickets.")
 @click.option(
-    "--output", "folder", default="mlconsensus-demo", help="New folder for its files."
+    "--output",
+    "folder",
+    default="mlconsensus-demo",
+    help="New folder for the input and the results.",
 )
-@click.option("--seed", type=int, default=0, help="Another seed makes another panel.")
-def demo(folder: str, seed: int) -> None:
-    """Write a synthetic panel as CSV files, and print how good each method is.
+def demo(folder: str) -> None:
+    """Combine the labels that six LLM taggers gave to 300 support tickets.
+
+    The taggers are simulated. Their answers come with the package. The command prints
+    some tickets, which taggers to check, and how good each method is. It writes the
+    answers, the consensus and a report to a folder.
 
     \b
     Example:
@@ -34,7 +40,7 @@ def demo(folder: str, seed: int) -> None:
     if program.endswith(".py"):
         words = [sys.executable, program]
 
-    text = library.run_demo(folder, seed, shlex.join(words))
+    text = library.run_demo(folder, shlex.join(words))
     click.echo("\n".join(map(safe, text.split("\n"))))
 
 
@@ -109,9 +115,11 @@ def fetch_command(names: tuple[str, ...]) -> None:
     "reproduce", short_help="Run the paper's experiment and compare with its tables."
 )
 @click.argument("names", nargs=-1, metavar="[DATASET]...")
-@click.option("--repeats", type=int, default=10, help="How often all is repeated.")
+@click.option("--repeats", type=int, default=10, help="Number of repetitions.")
 @click.option(
-    "--models", type=click.IntRange(1), help="Base models of a repeat.  [default: 10]"
+    "--models",
+    type=click.IntRange(1),
+    help="Base models of a repetition.  [default: 10]",
 )
 @click.option(
     "--folds",
@@ -119,21 +127,23 @@ def fetch_command(names: tuple[str, ...]) -> None:
     help="Folds of the cross-validation.  [default: 10]",
 )
 @click.option(
-    "--learner", default="svm", metavar="NAME", help="Kind of base models; see above."
+    "--learner", default="svm", metavar="NAME", help="Type of base models; see above."
 )
 @click.option(
     "--full",
     is_flag=True,
-    help="Use all instances, not as many (the first ones) as the paper did.",
+    help="Use all instances, not only the first ones, as many as in the paper.",
 )
-@click.option("--seed", type=int, default=0, help="Another seed shuffles otherwise.")
-@click.option("--jobs", type=int, default=-1, help="Processes; -1: one for each core.")
-@written_option("--json", "json_file", help="Write the figures as JSON.")
+@click.option("--seed", type=int, default=0, help="Seed of the shuffles.")
+@click.option(
+    "--jobs", type=int, default=-1, help="Number of processes; -1 is one per core."
+)
+@written_option("--json", "json_file", help="Write the metrics as JSON.")
 @written_option("--markdown", help="Write the tables as Markdown.")
 @click.option(
     "--cache",
     metavar="FOLDER",
-    help="Where base predictions are kept, instead of the user's cache.",
+    help="Folder of the base predictions, in place of the user's cache.",
 )
 @force_option
 def reproduce(

@@ -27,25 +27,27 @@ if TYPE_CHECKING:
     from ..combiners.base import BaseCombiner
     from ..predictions.source import BasePredictions
 
-_METHOD = "The method they are for, one of METHODS.  [default: weighted]"
+_METHOD = "The method they are for, one of METHODS.  [default: weighted-consensus]"
 _AFTER = (
-    "What 'solve' made of all sites' files of the round before, for a method that "
-    "takes several (weighted)."
+    "The file that solve wrote after the previous pass, for methods with several "
+    "passes (weighted-consensus)."
 )
 _LABEL_NAMES = (
-    "The labels that all sites use, one a line; the panel may lack some, and others "
-    "are refused."
+    "A file with the labels that all sites use, one per line. Some may be missing in "
+    "the predictions; other labels are refused."
 )
 _EPSILON = "Add noise, so that the file is (ε, δ)-differentially private."
-_CLIP = "With --epsilon, for mlcm-a; see docs/privacy.md.  [default: 1.5]"
+_CLIP = (
+    "With --epsilon and mlcm-a: the clipping norm (docs/privacy.md).  [default: 1.5]"
+)
 
 
 @command(
     "statistics",
-    short_help="Gather a site's statistics, to be solved with other sites'.",
+    short_help="Compute the statistics of one site.",
 )
 @large_options
-@output_option(required=True, help="Where to write the statistics.")
+@output_option(required=True, help="File to write.")
 @method_option("--method", help=_METHOD)
 @click.option("--after", metavar="FILE", help=_AFTER)
 @click.option("--label-names", metavar="FILE", help=_LABEL_NAMES)
@@ -54,7 +56,7 @@ _CLIP = "With --epsilon, for mlcm-a; see docs/privacy.md.  [default: 1.5]"
     "--delta",
     type=float,
     metavar="D",
-    help="With --epsilon; far below 1 / number of instances, as 1e-6.",
+    help="With --epsilon: far below 1 / number of instances, such as 1e-6.",
 )
 @click.option("--clip", type=float, metavar="C", help=_CLIP)
 @force_option
@@ -72,10 +74,10 @@ def statistics(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Add up the panel in FILE... to statistics, in which no instance is listed.
+    """Compute sums over the instances in FILE..., which contain no single instance.
 
-    'mlconsensus solve' adds up the files of all sites and makes one model of them,
-    'mlconsensus apply' applies it where the data is.
+    'mlconsensus solve' merges the files of all sites into one model.
+    'mlconsensus apply' applies the model where the data is.
 
     \b
     Examples:
@@ -191,17 +193,17 @@ def _describe_statistics(
     )
 
 
-@command("solve", short_help="Add up sites' statistics and solve them to one model.")
+@command("solve", short_help="Merge the statistics of all sites into one model.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@output_option(required=True, help="Where to write the model.")
+@output_option(required=True, help="File to write: the model.")
 @click.option(
     "--without",
     multiple=True,
     metavar="FILE",
-    help="Take these statistics back out of the sum; repeatable.",
+    help="Subtract these statistics from the sum; repeatable.",
 )
 @written_option(
-    "--sums", help="Write the sum too, as statistics to add to, or take from, later."
+    "--sums", help="Also write the sum, to which statistics can be added later."
 )
 @force_option
 @done_option
@@ -214,10 +216,9 @@ def solve(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Add up the statistics in FILE..., one file a site, and write their model.
+    """Merge the statistics in FILE..., one file per site, and write the model.
 
-    The model equals the one that all sites' data together would give. It has no
-    statistics in it.
+    The model is the same as that of the data of all sites together.
 
     \b
     Examples:
@@ -285,7 +286,7 @@ def _describe_model(
     )
 
 
-@command("apply", short_help="Apply a solved model to a panel.")
+@command("apply", short_help="Combine new predictions with a saved model.")
 @click.argument("model", metavar="MODEL")
 @large_options
 @output_options
@@ -297,10 +298,9 @@ def _describe_model(
 def apply(
     model: str, inputs: LargePanelOptions, writing: OutputOptions, gold: str | None
 ) -> None:
-    """Combine the predictions in FILE... by the MODEL that 'mlconsensus solve' wrote.
+    """Combine the predictions in FILE... with the MODEL that solve has written.
 
-    The predictions may be of some of its models and labels only: the others count as
-    missing.
+    The predictions may have only some of its models and labels: others are missing.
 
     \b
     Examples:

@@ -29,6 +29,15 @@ _COMMANDS_BY_MODULE = {
 }
 _COMMANDS = sorted(name for names in _COMMANDS_BY_MODULE.values() for name in names)
 
+# The groups of commands in the help.
+_COMMAND_GROUPS = {
+    "Combine": ("combine", "apply", "decide", "explain", "report"),
+    "Evaluate": ("compare", "evaluate", "agreement"),
+    "Review": ("ask", "labels"),
+    "Federated": ("statistics", "solve"),
+    "Try": ("demo", "datasets", "reproduce"),
+}
+
 BAD_INPUT = 2  # exit codes
 FAULT = 1
 _MAX_LENGTH = 2000  # characters of a message
@@ -51,6 +60,21 @@ class _Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return _COMMANDS
+
+    def format_commands(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
+        width = max(map(len, _COMMANDS))
+        for group, names in _COMMAND_GROUPS.items():
+            rows = []
+            for name in names:
+                command = self.get_command(ctx, name)
+                if command is not None:
+                    limit = formatter.width - width - 6
+                    rows.append((name.ljust(width), command.get_short_help_str(limit)))
+
+            with formatter.section(group):
+                formatter.write_dl(rows)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         for module_name, names in _COMMANDS_BY_MODULE.items():
@@ -87,11 +111,13 @@ class _Commands(click.Group):
 )
 @click.pass_context
 def cli(ctx: click.Context, traceback: bool) -> None:
-    """Combine the predictions of several multilabel models into one better ranking.
+    """Combine the multilabel predictions of several models into one better result.
 
     \b
-    Example:
+    Examples:
+      mlconsensus demo
       mlconsensus combine a.csv b.csv c.csv --output consensus.csv
+      mlconsensus combine --help
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())

@@ -33,28 +33,29 @@ CommandFunction = Callable[..., None]
 Decorator = Callable[[CommandFunction], CommandFunction]
 
 _CLUSTERING = (
-    "A table of instances and their clusters, used next to the models by mlcm-r and "
-    "bgcm; repeatable."
+    "A table of instances and their clusters, an additional input of mlcm-r and bgcm; "
+    "repeatable."
 )
-_RESCALE = "Bring scores that are on different scales to one scale."
+_RESCALE = "Bring scores of models with different scales to one scale (quantile normalization)."
 _COLUMNS = (
-    "Which columns of long tables are which: model=annotator,instance=item,label=tag "
-    "and perhaps score=…"
+    "Names of the columns of a long table, if they are not model, instance, label and "
+    "score, such as model=annotator,instance=item,label=tag."
 )
 _STREAM = (
-    "Walk the files block by block with little memory, or read them whole; by default "
-    "as free memory suggests."
+    "Read the files block by block, with little memory, or read them whole. By "
+    "default, files are streamed if they would take more than half of the free memory."
 )
 _DASK = (
-    "Let the workers of a Dask cluster do the work; without an address, one of this "
-    "machine's own."
+    "Use the workers of the Dask cluster at this address. Without an address, start "
+    "a cluster on this machine."
 )
 _GOLD = (
-    "The truth of some instances or cells, in any format; empty cells are not known."
+    "Gold labels: the reference labels of some instances, in any format; empty cells "
+    "are unknown."
 )
 _DRAWN = (
-    "How the instances with gold were drawn; by default as ask's column of inclusion "
-    "probabilities says."
+    "How the gold instances were sampled. Not needed for files that ask has written, "
+    "which record it."
 )
 
 _FAMILIES = (
@@ -292,8 +293,35 @@ _PATHS = {
 }
 
 
+# Options by their heading in the help. A command's other options come first.
+_OPTION_GROUPS = {
+    "Method": ("method", "families", "weight", "clustering", "rescale"),
+    "Label sets": ("decide", "threshold", "empty"),
+    "Output": (
+        "output",
+        "output_format",
+        "layout",
+        "top_k",
+        "force",
+        "as_json",
+    ),
+    "Large data": ("stream", "dask"),
+    "Reading files": (
+        "input_format",
+        "columns",
+        "instances",
+        "labels",
+        "vocabulary",
+        "aliases",
+        "ignore_case",
+        "strict",
+        "skip_bad",
+    ),
+}
+
+
 class Command(click.Command):
-    """A command whose outputs never replace its inputs."""
+    """A command whose outputs never replace its inputs, with options in groups."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -303,6 +331,27 @@ class Command(click.Command):
             if option.type is click.STRING:
                 metavar = str(option.metavar).removesuffix("...")
                 option.type = _PATHS.get(metavar, click.STRING)
+
+    def format_options(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
+        """Write the options in groups: its own first, file reading last."""
+        heading_of_option = {}
+        for heading, names in _OPTION_GROUPS.items():
+            heading_of_option.update(dict.fromkeys(names, heading))
+
+        rows: dict[str, list[tuple[str, str]]] = {"Options": []}
+        rows |= {heading: [] for heading in _OPTION_GROUPS}
+        for option in self.get_params(ctx):
+            record = option.get_help_record(ctx)
+            if record is not None and isinstance(option, click.Option):
+                heading = heading_of_option.get(str(option.name), "Options")
+                rows[heading].append(record)
+
+        for heading, records in rows.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
 
     def invoke(self, ctx: click.Context) -> object:
         """Check where the outputs go, and call the function."""
@@ -432,27 +481,27 @@ _READ_OPTIONS = compose_options(
     click.option(
         "--vocabulary",
         metavar="FILE",
-        help="The labels that count, one a line; others are left out.",
+        help="A file with the labels to use, one per line; others are left out.",
     ),
     click.option(
         "--aliases",
         metavar="FILE",
-        help="A table of other names of labels: name, stands for.",
+        help="A table with other names of labels, as labels --suggest writes it.",
     ),
     click.option(
         "--ignore-case",
         is_flag=True,
-        help="Labels that differ in upper and lower case are one.",
+        help="Treat labels that differ in upper and lower case as one.",
     ),
     click.option(
         "--strict",
         is_flag=True,
-        help="Refuse tags and tables that are not exactly as documented.",
+        help="Refuse lists of labels and tables that are not exactly as documented.",
     ),
     click.option(
         "--skip-bad",
         is_flag=True,
-        help="Go on without JSON answers that cannot be read.",
+        help="Leave out JSON answers that cannot be read: they count as missing.",
     ),
 )
 _PANEL_OPTIONS = compose_options(
@@ -460,14 +509,14 @@ _PANEL_OPTIONS = compose_options(
     format_option(
         "--format",
         "input_format",
-        help="Format of the files, where suffixes do not tell.",
+        help="Format of the files, if their suffixes do not show it.",
     ),
     selection_option(
         "--instances",
-        help="Keep the instances that any model has seen, or those that all have.",
+        help="Use the instances of any model (union), or of all (intersection).",
     ),
     selection_option(
-        "--labels", help="Keep the labels that any model knows, or those that all know."
+        "--labels", help="Use the labels of any model (union), or of all models."
     ),
     _READ_OPTIONS,
 )
@@ -513,13 +562,16 @@ families_option = click.option("--families", metavar="FILE", help=_FAMILIES)
 method_options = option_group(
     "combining",
     MethodOptions,
-    method_option("--method", help="Use this method, one of METHODS."),
+    method_option(
+        "--method",
+        help="The method, one of METHODS.  [default: weighted-consensus]",
+    ),
     families_option,
     click.option(
         "--weight",
         multiple=True,
         metavar="MODEL=NUMBER",
-        help="How much a model counts, not 1; repeatable.",
+        help="Weight of a model's predictions, if it is not 1; repeatable.",
     ),
     click.option("--clustering", multiple=True, metavar="FILE", help=_CLUSTERING),
     click.option("--rescale", is_flag=True, help=_RESCALE),

@@ -10,7 +10,7 @@ import click
 
 import mlconsensus as mlc
 
-from ..errors import InputError
+from ..errors import InputError, one_of
 from . import library
 from .options import (
     CombineSettings,
@@ -33,19 +33,23 @@ if TYPE_CHECKING:
     from ..predictions.source import BasePredictions
     from ..streamed import Written
 
-_OUTPUT = (
-    "Where to write the consensus; - for standard output, as CSV unless "
-    "--output-format says else."
-)
+_OUTPUT = "File to write; - is standard output, as CSV by default."
 _DECIDE = (
-    "Write label sets (0/1) instead of scores: as many labels for each instance as the "
-    "models gave on average; those of the highest F1 to be expected; or all scores of "
-    "at least --threshold."
+    "Write label sets (1 and 0) instead of scores: those with the highest expected F1 "
+    "of each instance (f1), F1 of all instances together (micro-f1) or share of correct "
+    "predictions (hamming); the --top-k best labels (top-k); as many labels as the "
+    "models gave to the instance on average (instances); or all scores of at least "
+    "--threshold (threshold)."
 )
-_EMPTY = "With --decide: leave an instance without labels, or give it the top one."
+_RULES = ("f1", "micro-f1", "hamming", "top-k", "instances", "threshold")
+# Metrics whose label sets depend on the probabilities of all instances.
+_MEMORY_RULES = ("f1", "micro-f1", "hamming")
+_EMPTY = (
+    "With --decide: an instance without labels keeps none, or gets the best one (top)."
+)
 _LAYOUT = (
-    "One column a label; one row a score; or one row a score from best to worst, with "
-    "its rank."
+    "One column per label (wide), one row per score (long), or one row per score from "
+    "best to worst with its rank (ranked)."
 )
 _DEFAULT_THRESHOLD = 0.5
 
@@ -73,6 +77,14 @@ class OutputOptions:
 
     def check(self) -> None:
         """Check options that depend on each other."""
+        if self.decide is not None:
+            one_of(self.decide, _RULES, "--decide")
+        if self.decide == "top-k" and self.top_k is None:
+            raise InputError(
+                where="--decide top-k",
+                found="no --top-k",
+                expected="--top-k K, the number of labels of each instance",
+            )
         if self.as_json and self.output == "-":
             raise InputError(
                 where="--json",
@@ -99,8 +111,8 @@ class OutputOptions:
         """
         library.streamed_format(self.output, self.format)
         options = list(in_memory)
-        if self.decide == "f1":  # it depends on all instances
-            options.insert(0, "--decide f1")
+        if self.decide in _MEMORY_RULES:
+            options.insert(0, f"--decide {self.decide}")
 
         if options:
             raise InputError(
@@ -125,7 +137,7 @@ class OutputOptions:
         self,
         scores: FloatArray | SparseScores,
         predictions: BasePredictions,
-        decide_f1: Callable[..., Matrix] | None = None,
+        decide_metric: Callable[..., Matrix] | None = None,
     ) -> Matrix:
         """Return the values to write: scores or label sets.
 
@@ -135,8 +147,9 @@ class OutputOptions:
             The consensus scores.
         predictions : Predictions
             The predictions that were combined.
-        decide_f1 : callable, default=None
-            Returns the label sets of the highest expected F1, for ``--decide f1``.
+        decide_metric : callable, default=None
+            Returns the label sets that maximize a metric, for ``--decide f1``,
+            ``micro-f1`` and ``hamming``.
 
         Returns
         -------
@@ -154,9 +167,12 @@ class OutputOptions:
                 return self._select_sparse_scores(scores)
             return self._select_scores(scores)
 
-        # Label sets, by expected F1 or by the threshold.
-        if decide_f1 is not None:
-            label_sets = decide_f1(empty=self.empty)
+        if self.decide == "top-k" and self.top_k is not None:
+            return mlc.decision.top_k(scores, self.top_k)
+
+        # Label sets, by the metric or by the threshold.
+        if decide_metric is not None:
+            label_sets = decide_metric(self.decide, empty=self.empty)
         else:
             threshold = self.threshold
             if threshold is None:
@@ -275,11 +291,11 @@ class OutputOptions:
 
     def _write(self, consensus: Consensus, predictions: mlc.Predictions) -> Written:
         """Write a consensus that is in memory."""
-        decide_f1 = None
-        if self.decide == "f1":
-            decide_f1 = consensus.make_label_indicator
+        decide_metric = None
+        if self.decide in _MEMORY_RULES:
+            decide_metric = consensus.make_label_indicator
 
-        values = self.select_values(consensus.scores, predictions, decide_f1)
+        values = self.select_values(consensus.scores, predictions, decide_metric)
         table = library.ScoreTable(
             consensus.method, values, consensus.instances, consensus.labels
         )
@@ -316,15 +332,13 @@ output_options = option_group(
     OutputOptions,
     output_option(default="-", help=_OUTPUT),
     format_option(
-        "--output-format", help="Its format, where the suffix does not tell."
+        "--output-format", help="Format to write, if the suffix does not show it."
     ),
-    click.option(
-        "--decide", type=click.Choice(["instances", "f1", "threshold"]), help=_DECIDE
-    ),
+    click.option("--decide", metavar="|".join(_RULES), help=_DECIDE),
     click.option(
         "--threshold",
         type=click.FloatRange(0, 1),
-        help="For --decide threshold: 0.5 by default.",
+        help="With --decide threshold: the lowest score of a label.  [default: 0.5]",
     ),
     click.option(
         "--empty", type=click.Choice(["keep", "top"]), default="keep", help=_EMPTY
@@ -333,7 +347,7 @@ output_options = option_group(
         "--top-k",
         type=click.IntRange(1),
         metavar="K",
-        help="Keep only the K best labels of an instance.",
+        help="Write only the K best labels of each instance.",
     ),
     click.option(
         "--layout",

@@ -23,27 +23,24 @@ from .options import (
 )
 
 _OUTPUT = (
-    "Where to write it: .html, .json or .txt; - for standard output, as text unless "
-    "--output-format says else."
+    "File to write: .html, .json or .txt; - is standard output, as text by default."
 )
 # Options that change nothing in the report, so that it does not mention them.
 _UNMENTIONED = ("output", "output_format", "force")
 
 
-@command(
-    "report", short_help="Show how models and labels agree, and what consensus changed."
-)
+@command("report", short_help="Write a page about models, labels and what changed.")
 @panel_options
 @output_option(default="-", help=_OUTPUT)
 @click.option(
     "--output-format",
     type=click.Choice(["html", "json", "text"]),
-    help="Else as the suffix says.",
+    help="Format to write, if the suffix does not show it.",
 )
 @click.option(
     "--truth",
     metavar="FILE",
-    help="The relevant labels, to judge with, never to combine; in any format.",
+    help="Ground truth, in any format: it is used to evaluate, never to combine.",
 )
 @method_options
 @force_option
@@ -58,11 +55,11 @@ def report(
     truth: str | None,
     force: bool,
 ) -> None:
-    """Combine the panel in FILE... and write a report as one file.
+    """Combine the predictions in FILE... and write a report as one file.
 
-    The HTML file needs no network. The report shows how models agree, how labels go
-    together, what consensus changed against voting and why, and with --truth how good
-    every method and model is.
+    The HTML file needs no network. The report shows how models agree, which labels
+    occur together, what the consensus changed compared with voting and why, and with
+    --truth how good every method and model is.
 
     \b
     Examples:

@@ -27,34 +27,38 @@ from .options import (
 
 if TYPE_CHECKING:
     from ..active_learning.query import Goal
-    from ..predictions import ScoreTable
+    from ..consensus import Consensus
+    from ..predictions import Matrix, ScoreTable
 
-_FOR = "For a better consensus, or for figures with narrower intervals."
+_FOR = "To improve the consensus, or to get metrics with narrower intervals (figures)."
 _GOLD = (
-    "The truth of some instances that were drawn at random, in any format; empty cells "
-    "are not known."
+    "Gold labels: the reference labels of instances that were drawn at random, in any "
+    "format; empty cells are unknown."
+)
+_METRICS = ("f1", "micro-f1", "hamming", "top-k")
+_METRIC = (
+    "Write the label sets with the highest expected F1 of each instance (f1), F1 of "
+    "all instances together (micro-f1) or share of correct predictions (hamming), or "
+    "the K best labels (top-k)."
 )
 _RECALL = (
     "Keep at least this share of an instance's relevant labels, on average over those "
     "that have one."
 )
-_PRECISION = (
-    "Give labels of which at least this share is relevant, on average over instances."
-)
+_PRECISION = "At least this share of the labels is relevant, on average over instances."
 _FALSE_DISCOVERY = (
-    "Let at most this share of an instance's labels be wrong, on average: the same, "
-    "said the other way round."
+    "At most this share of an instance's labels is wrong, on average: 1 - precision."
 )
 _LEVEL = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
-@command("ask", short_help="Choose the instances that a person should answer.")
+@command("ask", short_help="Select the instances that a person should label next.")
 @panel_options
 @click.option(
     "--budget",
     type=click.IntRange(1),
     default=100,
-    help="How many instances to ask about.",
+    help="Number of instances to select.",
 )
 @click.option(
     "--for",
@@ -66,7 +70,7 @@ _LEVEL = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.option(
     "--gold",
     metavar="FILE",
-    help="Answers so far; they are kept in the output, with the new questions.",
+    help="Gold labels so far; the output contains them and the new instances.",
 )
 @families_option
 @click.option(
@@ -75,7 +79,7 @@ _LEVEL = click.FloatRange(0, 1, min_open=True, max_open=True)
     default=0,
     help="Seed of the random draw of instances.",
 )
-@output_option(required=True, help="Where to write the questions: a table to fill in.")
+@output_option(required=True, help="File to write: a table to fill in.")
 @force_option
 @json_option(help="Print JSON.")
 def ask(
@@ -90,11 +94,11 @@ def ask(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Choose instances of the panel in FILE... that a person should answer.
+    """Select instances in FILE... that a person should label next.
 
-    The command writes a table to fill in with 1 or 0. The table keeps with what
-    probability each instance was chosen, so that its answers can also judge. combine,
-    compare, evaluate and ask take it back as --gold, as it is.
+    The command writes a table to fill in with 1 or 0. The table records the probability
+    with which each instance was selected, so that its labels can also be used to
+    evaluate. combine, compare, evaluate and ask read it as --gold.
 
     \b
     Example:
@@ -117,25 +121,31 @@ def ask(
 
 @command(
     "decide",
-    short_help="Give label sets with a guarantee, by the truth of some instances.",
+    short_help="Write label sets for a metric, or with a guarantee by gold labels.",
 )
 @panel_options
-@click.option("--gold", required=True, metavar="FILE", help=_GOLD)
+@click.option("--metric", metavar="|".join(_METRICS), help=_METRIC)
+@click.option(
+    "--k", type=click.IntRange(1), metavar="K", help="With --metric top-k: how many."
+)
+@click.option("--gold", metavar="FILE", help=_GOLD)
 @click.option("--recall", type=_LEVEL, help=_RECALL)
 @click.option("--precision", type=_LEVEL, help=_PRECISION)
 @click.option("--false-discovery", type=_LEVEL, help=_FALSE_DISCOVERY)
 @click.option(
-    "--certainty", type=_LEVEL, default=0.9, help="In how many draws of gold it holds."
+    "--certainty", type=_LEVEL, default=0.9, help="Confidence level of the guarantee."
 )
-@output_option(default="-", help="Where to write the label sets.")
+@output_option(default="-", help="File to write; - is standard output, as CSV.")
 @force_option
-@json_option(help="Print what was promised as JSON on standard output.")
+@json_option(help="Print the guarantees as JSON on standard output.")
 @method_options
 def decide(
     *,
     inputs: PanelOptions,
     combining: MethodOptions,
-    gold: str,
+    metric: str | None,
+    k: int | None,
+    gold: str | None,
     recall: float | None,
     precision: float | None,
     false_discovery: float | None,
@@ -144,13 +154,16 @@ def decide(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Combine the panel in FILE... and write label sets (1, 0) with a guarantee.
+    """Combine the predictions in FILE... and write label sets (1, 0).
 
-    With --recall and another guarantee, cells that neither allows to decide are left
-    to people: they stay empty.
+    Either --metric selects the sets with the highest expected value of a metric, with
+    or without gold labels, or --gold and --recall, --precision or --false-discovery
+    select sets with a guarantee. With --recall and another guarantee, pairs that
+    neither decides stay empty: a person should decide them.
 
     \b
     Examples:
+      mlconsensus decide a.csv b.csv c.csv --metric f1 -o tags.csv
       mlconsensus decide a.csv b.csv c.csv --gold gold.csv --recall 0.9 -o tags.csv
       mlconsensus decide *.csv --gold gold.csv --recall 0.9 --precision 0.8 -o tags.csv
     """
@@ -162,19 +175,36 @@ def decide(
             expected="a file, as JSON goes to standard output",
         )
 
-    settings = combining.get_settings()
-    gold_table = inputs.read_gold(gold)
-    if gold_table is not None:
-        _check_equal_probabilities(gold_table, gold)
-
-    predictions = combining.prepare(inputs.read())
-    consensus = mlc.combine(predictions, **settings)
     levels = {
         "recall": recall,
         "precision": precision,
         "false_discovery": false_discovery,
     }
     guarantees = {name: level for name, level in levels.items() if level is not None}
+    _check_goal(metric, k, gold, guarantees)
+
+    settings = combining.get_settings()
+    gold_table = inputs.read_gold(gold)
+    if metric is None and gold_table is not None:
+        _check_equal_probabilities(gold_table, str(gold))
+
+    predictions = combining.prepare(inputs.read())
+    if metric is not None:
+        if gold_table is not None:
+            predictions = predictions.with_gold(gold_table)
+        consensus = mlc.combine(predictions, **settings)
+        label_sets = consensus.make_label_indicator(metric, k=k)
+        _write_label_sets(consensus, label_sets, output, force)
+        print_done(
+            as_json,
+            f"decided on {sizes(predictions.shape)} with {consensus.method} by "
+            f"{metric} → {output}",
+            metric=metric,
+            output=output,
+        )
+        return
+
+    consensus = mlc.combine(predictions, **settings)
     decided = consensus.decide(gold_table, **guarantees, certainty=certainty)
 
     # Without undecided cells, the label sets are boolean.
@@ -182,10 +212,7 @@ def decide(
     if not decided.n_cells:
         label_sets = label_sets.astype(bool)
 
-    table = library.ScoreTable(
-        consensus.method, label_sets, consensus.instances, consensus.labels
-    )
-    _write_table(table, output, force)
+    _write_label_sets(consensus, label_sets, output, force)
     shape = sizes(predictions.shape)
     print_done(
         as_json,
@@ -195,6 +222,51 @@ def decide(
         left={"cells": decided.n_cells, "instances": decided.n_instances},
         output=output,
     )
+
+
+def _check_goal(
+    metric: str | None,
+    k: int | None,
+    gold: str | None,
+    guarantees: dict[str, float],
+) -> None:
+    """Check that there is either a metric, or gold labels with guarantees."""
+    if metric is None:
+        if gold is None:
+            raise InputError(
+                where="decide",
+                found="neither --metric nor --gold",
+                expected="--metric f1, or --gold FILE with --recall or --precision",
+            )
+        if k is not None:
+            raise InputError(
+                where="--k", found="no --metric top-k", expected="both, or neither"
+            )
+        return
+
+    name = mlc.decision.find_metric(metric, "--metric")
+    if guarantees:
+        raise InputError(
+            where="--metric",
+            found="a guarantee as well",
+            expected="either --metric, or --recall, --precision or --false-discovery",
+        )
+    if (k is None) == (name == "top-k"):
+        raise InputError(
+            where="--k",
+            found=f"{k} with --metric {name}".replace("None", "none"),
+            expected="--k K with --metric top-k, and not with other metrics",
+        )
+
+
+def _write_label_sets(
+    consensus: Consensus, label_sets: Matrix, output: str, force: bool
+) -> None:
+    """Write label sets (n, l) with the names of instances and labels."""
+    table = library.ScoreTable(
+        consensus.method, label_sets, consensus.instances, consensus.labels
+    )
+    _write_table(table, output, force)
 
 
 def _check_equal_probabilities(gold: ScoreTable, path: str) -> None:

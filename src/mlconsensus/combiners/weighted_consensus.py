@@ -385,7 +385,7 @@ class WeightedConsensus(BaseCombiner):
         """
         solution = self.solution_
         if solution.curve is not None:
-            return decision.best_f1(scores, empty=empty)
+            return decision.best_micro_f1(scores, empty=empty)
         is_counted = solution.vote_weight > 0
         if solution.vote_share < 1:
             is_counted = _is_reliable(solution.vote_weight)

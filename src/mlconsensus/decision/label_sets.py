@@ -75,7 +75,7 @@ def top_k(scores: Scores, k: int) -> Matrix:
     >>> mlc.decision.top_k([[0.2, 0.9, 0.5]], 2)
     array([[False,  True,  True]])
     """
-    matrix = _check_scores(scores)
+    matrix = check_scores(scores)
     return match_instances(matrix, np.full(len(matrix), whole(k, "k", 0)))
 
 
@@ -152,7 +152,7 @@ def threshold(
         counts = row_sums(scores.at_least(at_least))
         return match_instances(scores, counts, empty=empty)
 
-    matrix = _check_scores(scores)
+    matrix = check_scores(scores)
     return _fill_empty_sets(matrix, matrix >= at_least, empty)
 
 
@@ -185,7 +185,7 @@ def match_instances(
     array([[False,  True,  True],
            [False, False, False]])
     """
-    matrix = _check_scores(scores)
+    matrix = check_scores(scores)
     counts = np.asarray(cardinality, dtype=np.float64)
     n = len(matrix)
     if counts.shape != (n,):
@@ -203,8 +203,11 @@ def match_instances(
     return _fill_empty_sets(matrix, _select_top(matrix, rounded), empty)
 
 
-def best_f1(probabilities: ArrayLike, *, empty: Empty = "keep") -> Matrix:
-    """Select labels with the threshold of the highest expected F1.
+def best_micro_f1(probabilities: ArrayLike, *, empty: Empty = "keep") -> Matrix:
+    """Select labels with the threshold of the highest expected micro F1.
+
+    The expected micro F1 is 2 Σ selected / (number selected + Σ all), where the sums
+    are of probabilities, over all instances.
 
     Parameters
     ----------
@@ -222,11 +225,11 @@ def best_f1(probabilities: ArrayLike, *, empty: Empty = "keep") -> Matrix:
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> mlc.decision.best_f1([[0.9, 0.4, 0.1], [0.1, 0.2, 0.1]])
+    >>> mlc.decision.best_micro_f1([[0.9, 0.4, 0.1], [0.1, 0.2, 0.1]])
     array([[ True,  True, False],
            [False, False, False]])
     """
-    limit = compute_f1_threshold(_check_scores(probabilities))
+    limit = compute_f1_threshold(check_scores(probabilities))
     return threshold(probabilities, np.nextafter(limit, 2), empty=empty)
 
 
@@ -293,7 +296,7 @@ def match_total(scores: Scores, total: int, *, empty: Empty = "keep") -> Matrix:
     if isinstance(scores, SparseScores):
         values = scores.stored.data
     else:
-        values = _check_scores(scores).ravel()
+        values = check_scores(scores).ravel()
 
     # The lowest selected score
     n_selected = min(whole(total, "total", 0), len(values))
@@ -340,8 +343,23 @@ def _compute_vote_shares(block: Predictions) -> Matrix:
     return scores
 
 
-def _check_scores(scores: Scores) -> Matrix:
-    """Return scores as a matrix, or raise an `InputError`."""
+def check_scores(scores: Scores) -> Matrix:
+    """Return scores as a matrix, or raise an `InputError`.
+
+    Parameters
+    ----------
+    scores : array-like or SparseScores of shape (n, l)
+        Scores without missing values.
+
+    Returns
+    -------
+    ndarray or SparseScores of shape (n, l)
+
+    Examples
+    --------
+    >>> check_scores([[1, 0]])
+    array([[1., 0.]])
+    """
     if isinstance(scores, SparseScores):
         return scores
 
