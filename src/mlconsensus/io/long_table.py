@@ -7,8 +7,8 @@ prediction, too; if the label is empty as well, the model abstains on the instan
 
 Predictions may come in any order and be larger than memory. They become a sparse matrix
 without a dense step by a counting sort: one pass counts the predictions of each
-instance by each model, the next pass puts each prediction into the next free position of
-its instance and model.
+instance by each model, the next pass puts each prediction into the next free position
+of its instance and model.
 """
 
 from collections import deque

@@ -3,23 +3,15 @@
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from ..errors import InputError, InputWarning
-from .alignment import (
-    BoolArray,
-    How,
-    IntArray,
-    Maps,
-    Names,
-    align,
-    as_names,
-    in_common,
-)
+from .alignment import How, Maps, align, as_names, in_common
+from .array_types import BoolArray, IntArray, Names, NamesLike
 from .model_scores import AlignedScores
-from .score_tables import NamesLike, ScoreTable, check_scores
+from .score_tables import ScoreTable, check_scores
 
 Axis = Literal["instances", "labels"]
 
@@ -416,6 +408,6 @@ def _has_similar_name(names: NamesLike, others: Sequence[NamesLike]) -> bool:
     return any(not simple_names.isdisjoint(_simplify_names(other)) for other in others)
 
 
-def _simplify_names(names: Any) -> Iterator[str]:
+def _simplify_names(names: NamesLike) -> Iterator[str]:
     """Yield names in lower case, without spaces around them."""
     return (str(name).strip().lower() for name in names)
