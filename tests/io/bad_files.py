@@ -556,10 +556,10 @@ add_bad(
 add_bad(
     "JSON: score is text",
     "bad.jsonl",
-    '{"instance": "1", "labels": {"a": "high"}}\n',
+    '{"instance": "1", "labels": {"a": "perhaps"}}\n',
     "line 1",
     "label 'a'",
-    "'high'",
+    "'perhaps'",
     SCORES,
 )
 add_bad(

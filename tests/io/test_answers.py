@@ -112,7 +112,7 @@ def test_bad_answers_are_reported_together(tmp_path: Path) -> None:
     path.write_text(
         good
         + "Sure! Here are the tags:\n"
-        + '{"instance": "2", "labels": {"x": "high"}}\n'
+        + '{"instance": "2", "labels": {"x": "perhaps"}}\n'
         + good * 3
     )
     with pytest.raises(InputError) as refused:
@@ -120,15 +120,21 @@ def test_bad_answers_are_reported_together(tmp_path: Path) -> None:
     message = str(refused.value)
     assert message.startswith(f"{path}: found 5 bad answers (line 2: found no JSON (")
     assert (
-        "; line 3, label 'x': found 'high'"
+        "; line 3, label 'x': found 'perhaps'"
         "; line 4: found the instance '1' again (first in line 1); …)"
     ) in message
-    assert message.endswith("expected none (--skip-bad leaves them out)")
+    assert '), expected {"instance": "7", "labels": ["a", "b"]} or ' in message
+    assert message.endswith(" (--skip-bad leaves them out)")
 
-    # They can be left out, unless there are no others.
+    # They can be left out, unless they are the most.
+    with pytest.raises(InputError, match="5 of 6 answers that cannot be read, such as"):
+        read_predictions(path, skip_bad=True)
+    with path.open("a") as file:
+        for number in range(2, 6):
+            file.write(f'{{"instance": "{number}", "labels": ["x"]}}\n')
     with pytest.warns(InputWarning, match=r"^bad answers left out: 5 \("):
         panel = read_predictions(path, skip_bad=True)
-    assert panel.shape == (1, 1, 1)
+    assert panel.shape == (1, 5, 1)
     path.write_text("no\n")
     with pytest.raises(InputError, match="no answer that can be read"):
         read_predictions(path, skip_bad=True)
@@ -242,6 +248,7 @@ def test_json_that_is_cut_off_is_a_bad_answer(tmp_path: Path) -> None:
         {"instance": 1, "labels": ["x"]},
         {"instance": 2, "labels": '["x", "wea'},
         {"instance": 3, "labels": '["x", "wea'},
+        {"instance": 4, "labels": ["x"]},
     )
     with pytest.raises(
         InputError, match="line 2, labels: found JSON that is broken or cut off"
@@ -251,7 +258,7 @@ def test_json_that_is_cut_off_is_a_bad_answer(tmp_path: Path) -> None:
         InputWarning,
         match=r"^bad answers left out: 2 \('2 from .*a.jsonl, line 2, labels'\)$",
     ):
-        assert len(read_predictions(path, skip_bad=True)) == 1
+        assert len(read_predictions(path, skip_bad=True)) == 2
 
 
 def test_a_missing_key_is_named(tmp_path: Path) -> None:
@@ -480,3 +487,76 @@ def test_files_of_labels(tmp_path: Path) -> None:
         match="found 1 columns, expected 2: the name and its label it stands for",
     ):
         mlc.read_predictions(tmp_path / "a.csv", **files)
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ({"sports": "high", "war": " Medium"}, [0.95, 0.75]),
+        ([{"tag": "sports", "confidence": "low"}, {"tag": "war"}], [0.55, 1]),
+        ({"sports": "yes", "war": "no"}, [1, 0]),
+        ("sports: high, war: low", [0.95, 0.55]),
+        ({"sports": "85%", "war": "7.5 %"}, [0.85, 0.075]),
+        ("sports: 85%, war (20%)", [0.85, 0.2]),
+        ({"sports": 70, "war": 20}, [0.7, 0.2]),
+        ({"sports": "100%", "war": 70}, [1, 0.7]),
+        ('{"sports": 70, "war": 0}', [0.7, 0]),
+    ],
+)
+def test_confidences_in_words_and_percentages(tmp_path, labels, expected) -> None:
+    path = write_lines(tmp_path, {"id": "d1", "labels": labels})
+    with pytest.warns(InputWarning, match=r"percentages|confidences in words"):
+        panel = read_predictions(path)
+    assert panel.labels == ("sports", "war")
+    np.testing.assert_allclose(panel.to_array()[0, 0], expected)
+
+
+def test_numbers_of_other_scales_are_no_percentages(tmp_path: Path) -> None:
+    # Scores from 1 to 10, a number above 100, and one 70 among probabilities.
+    for scores in ({"a": 7, "b": 3}, {"a": 50, "b": 101}, {"a": 70, "b": 0.5}):
+        path = write_lines(tmp_path, {"id": "d1", "labels": scores})
+        with pytest.raises(InputError, match=r"line 1, label '[ab]': found \d+, expe"):
+            read_predictions(path)
+
+    # The other answers of the file can be used.
+    path = write_lines(
+        tmp_path,
+        {"id": "d1", "labels": {"a": 0.4, "b": 0.5}},
+        {"id": "d2", "labels": {"a": 70, "b": 0.5}},
+    )
+    with pytest.warns(InputWarning, match="bad answers left out: 1"):
+        panel = read_predictions(path, skip_bad=True)
+    np.testing.assert_array_equal(panel.to_array(), [[[0.4, 0.5]]])
+
+
+def test_a_table_of_confidences(tmp_path: Path) -> None:
+    path = write_lines(tmp_path, {"id": "d1", "labels": {"a": "Sure", "b": "high"}})
+    table = tmp_path / "words.csv"
+    table.write_text("word,score\nsure,0.9\nlow,0.1\n")
+    for confidences in (str(table), {"sure": 0.9}):
+        with pytest.warns(InputWarning, match=r"\('sure = 0.9', 'high = 0.95'\)"):
+            panel = read_predictions(path, confidences=confidences)
+        np.testing.assert_array_equal(panel.to_array(), [[[0.9, 0.95]]])
+
+    with pytest.raises(InputError, match="word 'sure': found 2, expected a number"):
+        read_predictions(path, confidences={"sure": 2})
+    lines = write_lines(tmp_path, {"instance": "1", "labels": {"a": "high"}})
+    with pytest.raises(InputError, match="found 'high', expected a number"):
+        read_predictions(
+            write_lines(tmp_path, {"instance": "1", "labels": {"a": "high"}}),
+            strict=True,
+        )
+
+
+def test_labels_in_nested_objects(tmp_path: Path) -> None:
+    answer = {"result": {"classification": {"labels": ["a"]}}, "usage": {"tokens": 5}}
+    path = write_lines(tmp_path, {"id": "d1", "output": answer})
+    with pytest.warns(InputWarning, match=r"keys left out: 1 \('usage'\)"):
+        panel = read_predictions(path, columns={"label": "output"})
+    assert panel.labels == ("a",)
+
+    # Two lists of labels are not one answer.
+    answer = {"first": {"labels": ["a"]}, "second": {"labels": ["b"]}}
+    path = write_lines(tmp_path, {"id": "d1", "output": answer})
+    with pytest.raises(InputError, match="label 'first': found 'an object'"):
+        read_predictions(path, columns={"label": "output"})

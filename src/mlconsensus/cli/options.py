@@ -41,6 +41,10 @@ _COLUMNS = (
     "Which columns of long tables are which: model=annotator,instance=item,label=tag "
     "and perhaps score=…"
 )
+_CONFIDENCES = (
+    "A table of words and their scores, for answers with confidences in words; by "
+    "default high is 0.95, medium 0.75 and low 0.55."
+)
 _STREAM = (
     "Walk the files block by block with little memory, or read them whole; by default "
     "as free memory suggests."
@@ -84,6 +88,7 @@ class ReadOptions:
     ignore_case: bool
     strict: bool
     skip_bad: bool
+    confidences: str | None
 
     def get_reading(self) -> ReadKeywords:
         """Return the keyword arguments of the reading functions."""
@@ -94,6 +99,7 @@ class ReadOptions:
             "ignore_case": self.ignore_case,
             "strict": self.strict,
             "skip_bad": self.skip_bad,
+            "confidences": self.confidences,
         }
 
 
@@ -454,6 +460,7 @@ _READ_OPTIONS = compose_options(
         is_flag=True,
         help="Go on without JSON answers that cannot be read.",
     ),
+    click.option("--confidences", metavar="FILE", help=_CONFIDENCES),
 )
 _PANEL_OPTIONS = compose_options(
     click.argument("files", nargs=-1, required=True, metavar="FILE..."),

@@ -16,7 +16,7 @@ from .columns import ROLES
 from .encoding import decode_text
 from .files import AnyPath, display, read_bytes, reader_errors
 from .formats.clusterings import read_pairs
-from .options import DEFAULT_OPTIONS, ReadOptions
+from .options import CONFIDENCES, DEFAULT_OPTIONS, ReadOptions
 
 
 class ReadKeywords(TypedDict, total=False):
@@ -32,6 +32,9 @@ class ReadKeywords(TypedDict, total=False):
     vocabulary: AnyPath | Iterable[str] | None
     # Alternative names of labels, or a table with two columns: name, label.
     aliases: AnyPath | Mapping[str, str] | None
+    # Scores of confidences in words such as "high", or a table of them: word, score.
+    # Words that it does not have keep their scores.
+    confidences: AnyPath | Mapping[str, float] | None
     # Whether labels that differ in case are the same. They get the spelling of the
     # vocabulary, or lower case.
     ignore_case: bool
@@ -93,7 +96,11 @@ def make_read_options(
         spelling_by_key[options.make_key(word)] = DEFAULT_OPTIONS.make_key(word)
 
     options = replace(
-        options, columns=columns, aliases=alias_by_key, vocabulary=spelling_by_key
+        options,
+        columns=columns,
+        aliases=alias_by_key,
+        vocabulary=spelling_by_key,
+        confidences=_read_confidences(keywords.get("confidences")),
     )
     yield options
 
@@ -101,6 +108,40 @@ def make_read_options(
     if summary:
         # The warning names the line that calls the reader.
         warnings.warn(summary, InputWarning, stacklevel=4)
+
+
+def _read_confidences(
+    confidences: AnyPath | Mapping[str, float] | None,
+) -> dict[str, float]:
+    """Return the score of each word in lower case, those by default included."""
+    if confidences is None:
+        return dict(CONFIDENCES)
+
+    where = "confidences"
+    entries: Mapping[str, object]
+    if isinstance(confidences, str | os.PathLike):
+        where = display(confidences)
+        entries = read_pairs(confidences, "word", "score")
+    else:
+        with reader_errors(where, "a mapping of words to scores"):
+            entries = {str(word): score for word, score in dict(confidences).items()}
+
+    score_by_word = dict(CONFIDENCES)
+    for word, text in entries.items():
+        try:
+            score = float(str(text))
+        except ValueError:
+            score = float("nan")
+
+        if not 0 <= score <= 1:
+            raise InputError(
+                where=f"{where}, word {word!r}",
+                found=repr(text),
+                expected="a number from 0 to 1",
+            )
+        score_by_word[word.strip().lower()] = score
+
+    return score_by_word
 
 
 def _read_aliases(aliases: AnyPath | Mapping[str, str] | None) -> dict[str, str]:
