@@ -28,6 +28,7 @@ EXPECTED = [
 ]
 # Cases that only strict reading refuses.
 STRICT_CASES = {
+    "a model in two files",
     "long: duplicate pair",
     "JSON: an array",
     "JSON: unknown key",
@@ -540,12 +541,9 @@ def test_a_table_of_confidences(tmp_path: Path) -> None:
 
     with pytest.raises(InputError, match="word 'sure': found 2, expected a number"):
         read_predictions(path, confidences={"sure": 2})
-    lines = write_lines(tmp_path, {"instance": "1", "labels": {"a": "high"}})
+    path = write_lines(tmp_path, {"instance": "1", "labels": {"a": "high"}})
     with pytest.raises(InputError, match="found 'high', expected a number"):
-        read_predictions(
-            write_lines(tmp_path, {"instance": "1", "labels": {"a": "high"}}),
-            strict=True,
-        )
+        read_predictions(path, strict=True)
 
 
 def test_labels_in_nested_objects(tmp_path: Path) -> None:
@@ -560,3 +558,75 @@ def test_labels_in_nested_objects(tmp_path: Path) -> None:
     path = write_lines(tmp_path, {"id": "d1", "output": answer})
     with pytest.raises(InputError, match="label 'first': found 'an object'"):
         read_predictions(path, columns={"label": "output"})
+
+
+def test_keys_by_path(tmp_path: Path) -> None:
+    entry = {"uid": {"n": "d1"}, "response": {"choices": [{"text": "law, war"}]}}
+    path = write_lines(tmp_path, entry)
+    columns = {"label": "response.choices[0].text", "instance": "uid.n"}
+    with pytest.warns(InputWarning, match="^texts read as tags: 1$"):
+        panel = read_predictions(path, columns=columns)
+    assert (panel.instances.tolist(), panel.labels) == (["d1"], ("law", "war"))
+
+    # A key may have a point in its name.
+    path = write_lines(tmp_path, {"id": 1, "a.b": ["x"], "a": {"b": ["y"]}})
+    with pytest.warns(InputWarning, match="keys left out"):
+        assert read_predictions(path, columns={"label": "a.b"}).labels == ("x",)
+
+    for missing in ("a.c", "a[0]", "a.b.c", "a.b[7]"):
+        with pytest.raises(InputError) as refused:
+            read_predictions(path, columns={"label": missing, "instance": "id"})
+        assert f"found no key {missing!r} among 'id', 'a.b'" in str(refused.value)
+
+
+def make_openai_result(instance: str, message: object) -> dict[str, object]:
+    """Return one line of a batch of OpenAI."""
+    body = {"choices": [{"message": message}]}
+    response = {"status_code": 200, "body": body}
+    return {"custom_id": instance, "response": response, "error": None}
+
+
+def make_anthropic_result(instance: str, part: object) -> dict[str, object]:
+    """Return one line of a batch of Anthropic."""
+    result = {"type": "succeeded", "message": {"content": [part]}}
+    return {"custom_id": instance, "result": result}
+
+
+CALL = {"function": {"name": "tag", "arguments": '{"labels": ["war"]}'}}
+OPENAI_BATCH = [
+    make_openai_result("d1", {"content": '{"labels": ["law"]}'}),
+    make_openai_result("d2", {"content": None, "tool_calls": [CALL]}),
+    {"custom_id": "d3", "response": None, "error": {"code": "expired"}},
+]
+ANTHROPIC_BATCH = [
+    make_anthropic_result("d1", {"type": "text", "text": '{"labels": ["law"]}'}),
+    make_anthropic_result("d2", {"type": "tool_use", "input": {"labels": ["war"]}}),
+    {"custom_id": "d3", "result": {"type": "errored", "error": {}}},
+]
+
+
+@pytest.mark.parametrize(
+    "entries", [OPENAI_BATCH, ANTHROPIC_BATCH], ids=["OpenAI", "Anthropic"]
+)
+def test_batches(tmp_path: Path, entries) -> None:
+    path = write_lines(tmp_path, *entries)
+    with pytest.warns(InputWarning, match="^answers without labels read as missing: 1"):
+        panel = read_predictions(path)
+    assert (panel.models, panel.labels) == (("a",), ("law", "war"))
+    assert panel.instances.tolist() == ["d1", "d2", "d3"]
+    np.testing.assert_array_equal(panel.to_array()[0], [[1, 0], [0, 1], [np.nan] * 2])
+
+
+@pytest.mark.parametrize("read", [read_predictions, scan_predictions])
+def test_a_model_in_several_files(tmp_path: Path, read) -> None:
+    paths = []
+    for name, model in (("cold", "llama"), ("warm", "llama"), ("other", "mistral")):
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text(json.dumps({"id": 1, "labels": ["law"], "model": model}))
+        paths.append(path)
+    assert read(paths).models == ("llama (cold)", "llama (warm)", "mistral")
+
+    # Parts of one table are not several models.
+    paths[1].write_text('{"id": 2, "labels": ["law"], "model": "llama"}')
+    with pytest.raises(InputError, match=r"warm.jsonl: found other instances of the m"):
+        read(paths)

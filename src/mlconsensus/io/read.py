@@ -11,7 +11,15 @@ import numpy as np
 import polars as pl
 
 from ..errors import InputError
-from ..predictions import How, Predictions, ScoreTable, add_names, as_array, as_polars
+from ..predictions import (
+    How,
+    Predictions,
+    ScoreTable,
+    add_names,
+    as_array,
+    as_polars,
+    in_common,
+)
 from . import long_table
 from .columns import find_roles
 from .files import AnyPath, InputFile, Paths, Place, display, reader_errors
@@ -437,8 +445,15 @@ def _check_named_columns(files: Sequence[tuple[InputFile, Format]]) -> None:
 
 
 def _make_long_name(table: ScoreTable, file: InputFile) -> str:
-    """Return the name of a model with the folder, unless the file names the model."""
-    if table.model != file.model or file.path is None:
+    """Return the name of a model with that of its folder.
+
+    If the file names the model, its name is followed by that of the file.
+    """
+    if file.path is None:
+        return table.model
+    if table.model != file.model and not file.options.strict:
+        return f"{table.model} ({file.model})"
+    if table.model != file.model:
         return table.model
 
     folder = file.path.absolute().parent.name
@@ -588,11 +603,40 @@ def _rename_models(
 
         first_tables[name] = table
 
+    if models is None:
+        _check_parts(tables, names)
+
     renamed_tables = []
     for name, table in zip(names, tables, strict=True):
         renamed_tables.append(replace(table, model=name))
 
     return renamed_tables
+
+
+def _check_parts(tables: list[ScoreTable], names: list[str]) -> None:
+    """Refuse files that have different instances of the same model.
+
+    Parameters
+    ----------
+    tables : list of ScoreTable
+        Their models are called as the files call them.
+    names : list of str
+        Final names of the models. Those that differ are of models in several files.
+    """
+    first_tables: dict[str, ScoreTable] = {}
+    for table, name in zip(tables, names, strict=True):
+        first = first_tables.setdefault(table.model, table)
+        is_comparable = first.instances is not None and table.instances is not None
+        if first is table or name == table.model or not is_comparable:
+            continue
+        if not in_common(first.instances, table.instances):
+            raise InputError(
+                where=str(table.file),
+                found=f"other instances of the model {table.model!r} than in "
+                f"{first.file}",
+                expected="the parts of a table in one file, or models of the same "
+                "instances",
+            )
 
 
 def _check_model_names(models: Sequence[str], n_tables: int) -> list[str]:

@@ -3,7 +3,7 @@
 Other folders import what they use of this one from here.
 """
 
-from .alignment import How, as_array, as_names, first_again, positions_of
+from .alignment import How, as_array, as_names, first_again, in_common, positions_of
 from .answer_rows import AnswerRows
 from .array_types import Array, BoolArray, FloatArray, IntArray, Matrix, Names
 from .gold_labels import CHANCE, Gold, gold_of, split_chances, truth_table
@@ -65,6 +65,7 @@ __all__ = [
     "find_rare_labels",
     "first_again",
     "gold_of",
+    "in_common",
     "is_frame",
     "joined",
     "make_table",

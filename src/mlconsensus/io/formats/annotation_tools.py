@@ -1,4 +1,4 @@
-"""Records of annotation tools.
+"""Records of annotation tools, and results of batches of language models.
 
 An exported record, called a task or an example, becomes an answer for each annotator or
 model that labeled it: a dict with the keys ``model`` (if the record names it),
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..options import ReadOptions
+from . import batch_answers
 from .json_values import Json
 
 Record = dict[str, Json]  # a parsed JSON object
@@ -360,6 +361,21 @@ def _find_question(record: Record, options: ReadOptions) -> str:
     return questions.pop()
 
 
+# Batches of language models
+
+
+def _parse_openai(record: Record, options: ReadOptions) -> Iterator[Record]:
+    """Iterate over the one answer in a result of OpenAI."""
+    instance = _find_instance(record, options, batch_answers.INSTANCE_KEY)
+    yield {"instance": instance, "labels": batch_answers.get_openai_answer(record)}
+
+
+def _parse_anthropic(record: Record, options: ReadOptions) -> Iterator[Record]:
+    """Iterate over the one answer in a result of Anthropic."""
+    instance = _find_instance(record, options, batch_answers.INSTANCE_KEY)
+    yield {"instance": instance, "labels": batch_answers.get_anthropic_answer(record)}
+
+
 TOOLS: Mapping[str, Tool] = {
     "label-studio": Tool(
         matches=_is_label_studio,
@@ -377,4 +393,6 @@ TOOLS: Mapping[str, Tool] = {
         matches=_is_doccano, parse=_parse_doccano, make_record=_make_doccano
     ),
     "argilla": Tool(matches=_is_argilla, parse=_parse_argilla, has_fixed_labels=True),
+    "openai-batch": Tool(matches=batch_answers.is_openai, parse=_parse_openai),
+    "anthropic-batch": Tool(matches=batch_answers.is_anthropic, parse=_parse_anthropic),
 }

@@ -1,6 +1,7 @@
 """Checks of names and scores in parsed JSON."""
 
 import contextlib
+import re
 from typing import Any
 
 from ...errors import InputError
@@ -11,6 +12,9 @@ Json = Any  # parsed JSON, which has no static type
 Tags = list[tuple[str, float]]  # labels and their scores
 
 LABEL_KEYS = ("labels", "tags", "classes", "categories", *ROLES["label"])
+
+# A key, or a position in brackets.
+_PATH_STEP = re.compile(r"([^.\[\]]+)(?![^\[]*\])|\[(\d+)\]")
 
 _KINDS: dict[type, str] = {
     bool: "a truth value",
@@ -81,6 +85,42 @@ def check_score(value: Json, where: str, value_range: ValueRange) -> float:
     if is_outside(value, value_range):
         raise_bad_score(where, value)
     return float(value)
+
+
+def get_by_path(record: Json, path: str) -> Json:
+    """Return the value at a path of keys and positions.
+
+    Parameters
+    ----------
+    record : parsed JSON
+        An object.
+    path : str
+        Keys with points between them, and positions of lists in brackets.
+
+    Returns
+    -------
+    parsed JSON
+
+    Raises
+    ------
+    LookupError
+        If there is no such value.
+
+    Examples
+    --------
+    >>> get_by_path({"choices": [{"text": "law"}]}, "choices[0].text")
+    'law'
+    """
+    value = record
+    for key, position in _PATH_STEP.findall(path):
+        if position and isinstance(value, list):
+            value = value[int(position)]
+        elif key and isinstance(value, dict):
+            value = value[key]
+        else:
+            raise LookupError(path)
+
+    return value
 
 
 class ScoreParser:

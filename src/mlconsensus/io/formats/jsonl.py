@@ -10,8 +10,10 @@ that language models produce are read, too, and counted in the log; strict readi
 refuses them. Records of annotation tools are recognized.
 """
 
+import contextlib
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -38,6 +40,7 @@ from .json_values import (
     check_name,
     check_score,
     describe_kind,
+    get_by_path,
 )
 from .llm_answers import parse_answer
 from .registry import Collect, NamedFrame
@@ -247,8 +250,10 @@ class _AnswerCollector:
                 yield self._parse_record(record, where, _TOOL_KEYS)
             return
 
-        if isinstance(entry, dict) and not self._user_keys.isdisjoint(entry):
-            self._has_user_key = True
+        if isinstance(entry, dict):
+            entry = _resolve_paths(entry, self._user_keys)
+            if not self._user_keys.isdisjoint(entry):
+                self._has_user_key = True
 
         yield self._parse_record(entry, where, _list_keys(self._options))
 
@@ -270,9 +275,9 @@ class _AnswerCollector:
         instance_key = key_by_part["instance"]
         labels_key = key_by_part["labels"]
         if instance_key is None:
-            _raise_missing_key(record, "instance", where)
+            _raise_missing_key(record, "instance", where, options)
         if labels_key is None:
-            _raise_missing_key(record, "labels", where)
+            _raise_missing_key(record, "labels", where, options)
 
         model = None
         if model_key is not None:
@@ -430,6 +435,23 @@ class _AnswerCollector:
         raise InputError(f"{message} (--skip-bad leaves them out)")
 
 
+def _resolve_paths(entry: Record, paths: set[str]) -> Record:
+    """Add the values at paths such as ``"a.b[0]"`` to an object, under these names.
+
+    The objects in which they are found are removed.
+    """
+    resolved = dict(entry)
+    for path in paths.difference(entry):
+        if "." not in path and "[" not in path:
+            continue
+
+        with contextlib.suppress(LookupError):
+            resolved[path] = get_by_path(entry, path)
+            resolved.pop(re.split(r"[.\[]", path)[0], None)
+
+    return resolved
+
+
 def _list_keys(options: ReadOptions) -> Mapping[str, tuple[str, ...]]:
     """Return the keys that are tried for each part of an answer."""
     keys: dict[str, tuple[str, ...]] = {}
@@ -465,13 +487,16 @@ def _check_unused_keys(
         options.log.add("keys left out", key)
 
 
-def _raise_missing_key(record: Record, part: str, where: str) -> NoReturn:
+def _raise_missing_key(
+    record: Record, part: str, where: str, options: ReadOptions
+) -> NoReturn:
     """Raise the error for a record without instance or labels."""
     keys = ", ".join(map(repr, list(record)[:5])) or "none"
     role = part.removesuffix("s")
+    key = options.columns.get(role, part)
     raise InputError(
         where=where,
-        found=f"no key {part!r} among {keys}",
+        found=f"no key {key!r} among {keys}",
         expected=f"{_SHAPE}, or --columns {role}=… to name it",
     )
 
