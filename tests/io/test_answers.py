@@ -630,3 +630,25 @@ def test_a_model_in_several_files(tmp_path: Path, read) -> None:
     paths[1].write_text('{"id": 2, "labels": ["law"], "model": "llama"}')
     with pytest.raises(InputError, match=r"warm.jsonl: found other instances of the m"):
         read(paths)
+
+
+def test_aliases_of_aliases(tmp_path: Path) -> None:
+    path = write_lines(
+        tmp_path,
+        {"instance": 1, "labels": ["sign-in"]},
+        {"instance": 2, "labels": ["Sign in"]},
+        {"instance": 3, "labels": ["login"]},
+    )
+    aliases = {"sign-in": "Sign in", "Sign in": "log-in", "log-in": "login"}
+    with pytest.warns(InputWarning, match="labels called otherwise: 2"):
+        panel = read_predictions(path, aliases=aliases, vocabulary=["login"])
+    assert panel.to_array().tolist() == [[[1], [1], [1]]]
+
+    # With --ignore-case an alias may be its own label in another case.
+    with pytest.warns(InputWarning, match="labels called otherwise"):
+        panel = read_predictions(path, aliases={"LOGIN": "login"}, ignore_case=True)
+    assert "login" in panel.labels
+
+    cycle = {"login": "sign-in", "sign-in": "Sign in", "Sign in": "login"}
+    with pytest.raises(InputError, match="stand for each other .login → sign-in → Sig"):
+        read_predictions(path, aliases=cycle)

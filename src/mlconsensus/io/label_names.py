@@ -87,9 +87,7 @@ def make_read_options(
     for role in columns:
         one_of(role, ROLES, "columns")
 
-    alias_by_key = {}
-    for name, label in _read_aliases(keywords.get("aliases")).items():
-        alias_by_key[options.make_key(name)] = label
+    alias_by_key = _follow_aliases(_read_aliases(keywords.get("aliases")), options)
 
     spelling_by_key = {}
     for word in _read_vocabulary(keywords.get("vocabulary")):
@@ -151,6 +149,35 @@ def _read_aliases(aliases: AnyPath | Mapping[str, str] | None) -> dict[str, str]
     if isinstance(aliases, str | os.PathLike):
         aliases = read_pairs(aliases, "name", "label it stands for")
     return _check_mapping(aliases, "aliases")
+
+
+def _follow_aliases(aliases: Mapping[str, str], options: ReadOptions) -> dict[str, str]:
+    """Return the final label for each key of an alias, which may stand for another."""
+    alias_by_key = {}
+    for name, label in aliases.items():
+        alias_by_key[options.make_key(name)] = label
+
+    final_by_key = {}
+    for start, first_label in alias_by_key.items():
+        label = first_label
+        chain = [start]
+        key = options.make_key(label)
+        while key in alias_by_key and key != chain[-1]:
+            if key in chain:
+                names = " → ".join([*chain, key])
+                raise InputError(
+                    where="aliases",
+                    found=f"names that stand for each other ({names})",
+                    expected="names that lead to a label",
+                )
+
+            chain.append(key)
+            label = alias_by_key[key]
+            key = options.make_key(label)
+
+        final_by_key[start] = label
+
+    return final_by_key
 
 
 def _read_vocabulary(words: AnyPath | Iterable[str] | None) -> list[str]:
