@@ -546,8 +546,14 @@ def _make_frame_tables(
 
 
 def _expand_label_lists(frame: NamedFrame, file: InputFile) -> NamedFrame:
-    """Return a long frame for a frame with lists of labels, as in JSON lines."""
-    if pl.List(pl.String) not in frame.rows.lazy().collect_schema().dtypes():
+    """Return a long frame for a frame with lists of labels, as in JSON lines.
+
+    Label Studio's CSV has such lists as JSON.
+    """
+    from .formats.annotation_tools import is_short_label_studio
+
+    has_lists = pl.List(pl.String) in frame.rows.lazy().collect_schema().dtypes()
+    if not has_lists and not is_short_label_studio(frame.columns):
         return frame
 
     from .formats import jsonl

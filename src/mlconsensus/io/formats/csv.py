@@ -16,6 +16,7 @@ from .. import layouts
 from ..encoding import check_text, decode_text
 from ..files import InputFile, Place, get_first_line, open_content, reader_errors
 from ..layouts import Layout
+from .annotation_tools import is_short_label_studio
 from .registry import Collect, Frame, NamedFrame
 
 _HEAD = 2**16  # bytes that show whether a file is text
@@ -98,6 +99,9 @@ def read(
 
 def _list_text_columns(columns: list[str], file: InputFile) -> list[str]:
     """Return the positions of the columns of names, as text."""
+    if is_short_label_studio(columns):
+        return list(map(str, range(len(columns))))
+
     roles = cells.find_roles(columns, file.options, file.name)
     if not roles:
         return ["0"]
