@@ -9,7 +9,13 @@ import pytest
 
 import mlconsensus as mlc
 from mlconsensus.errors import InputError, InputWarning
-from mlconsensus.io import read_table, read_tables, write_table
+from mlconsensus.io import (
+    read_predictions,
+    read_table,
+    read_tables,
+    scan_predictions,
+    write_table,
+)
 from mlconsensus.predictions.score_tables import ScoreTable
 
 DATA = Path(__file__).parent.parent / "data"
@@ -370,3 +376,20 @@ def test_warning_about_instances_that_differ_in_spaces(tmp_path: Path) -> None:
     # There is no warning if all files have the spaces.
     paths[0].write_text("id,x\nt1 ,1\nt2,0\n")
     assert len(mlc.read_predictions(paths)) == 2
+
+
+@pytest.mark.parametrize("read", [read_predictions, scan_predictions])
+def test_all_models_know_all_labels(tmp_path: Path, read) -> None:
+    both = tmp_path / "both.csv"
+    both.write_text(
+        "annotator,item,label\nann,1,law\nann,2,war\nbob,1,law\nbob,2,law\n"
+    )
+    ann = tmp_path / "ann.csv"
+    ann.write_text("annotator,item,label\nann,1,law\nann,2,war\n")
+    bob = tmp_path / "bob.csv"
+    bob.write_text("annotator,item,label\nbob,1,law\nbob,2,law\n")
+    for paths in ([both], [ann, bob]):
+        (block,) = read(paths).blocks()
+        assert block.n_missing == 2
+        (block,) = read(paths, all_know_labels=True).blocks()
+        assert block.to_array().tolist() == [[[1, 0], [0, 1]], [[1, 0], [1, 0]]]

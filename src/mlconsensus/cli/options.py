@@ -89,6 +89,7 @@ class ReadOptions:
     strict: bool
     skip_bad: bool
     confidences: str | None
+    all_know_labels: bool
 
     def get_reading(self) -> ReadKeywords:
         """Return the keyword arguments of the reading functions."""
@@ -100,6 +101,7 @@ class ReadOptions:
             "strict": self.strict,
             "skip_bad": self.skip_bad,
             "confidences": self.confidences,
+            "all_know_labels": self.all_know_labels,
         }
 
 
@@ -461,6 +463,11 @@ _READ_OPTIONS = compose_options(
         help="Go on without JSON answers that cannot be read.",
     ),
     click.option("--confidences", metavar="FILE", help=_CONFIDENCES),
+    click.option(
+        "--all-know-labels",
+        is_flag=True,
+        help="All models chose from the same labels: what one does not list is a no.",
+    ),
 )
 _PANEL_OPTIONS = compose_options(
     click.argument("files", nargs=-1, required=True, metavar="FILE..."),

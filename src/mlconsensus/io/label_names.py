@@ -38,6 +38,9 @@ class ReadKeywords(TypedDict, total=False):
     # Whether labels that differ in case are the same. They get the spelling of the
     # vocabulary, or lower case.
     ignore_case: bool
+    # Whether all models chose from the same labels, so that labels that a model does
+    # not list have the score 0.
+    all_know_labels: bool
     # Whether pairs that a long table with scores does not list are missing, not 0, as
     # in gold labels.
     partial: bool
@@ -76,6 +79,7 @@ def make_read_options(
         strict=bool(keywords.get("strict")),
         skip_bad=bool(keywords.get("skip_bad")),
         ignore_case=bool(keywords.get("ignore_case")),
+        all_know_labels=bool(keywords.get("all_know_labels")),
         partial=bool(keywords.get("partial")),
         is_truth=is_truth,
     )
@@ -259,6 +263,8 @@ def rename_labels(table: ScoreTable, options: ReadOptions) -> ScoreTable:
     >>> rename_labels(table, ReadOptions(ignore_case=True)).scores
     array([[0.9, 0.5]])
     """
+    if options.all_know_labels and not options.partial:
+        table = replace(table, knows_all=True)
     if table.labels is None:
         return table
 

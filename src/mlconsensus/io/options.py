@@ -97,6 +97,8 @@ class ReadOptions:
         Score for each word in lower case, in answers of language models.
     ignore_case : bool, default=False
         Whether labels that differ in case are the same.
+    all_know_labels : bool, default=False
+        Whether all models chose from the same labels.
     partial : bool, default=False
         Whether pairs that a long table with scores does not list are missing, not 0.
     is_truth : bool, default=False
@@ -123,6 +125,7 @@ class ReadOptions:
     vocabulary: Mapping[str, str] = field(default_factory=dict)
     confidences: Mapping[str, float] = field(default_factory=lambda: CONFIDENCES)
     ignore_case: bool = False
+    all_know_labels: bool = False
     partial: bool = False
     is_truth: bool = False
     log: ReadLog = field(default_factory=ReadLog, compare=False)

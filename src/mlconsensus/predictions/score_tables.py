@@ -37,6 +37,9 @@ class ScoreTable:
         are the labels that the model knows.
     listed : sequence, default=None
         All instances that the file lists, if some of them have no scores.
+    knows_all : bool, default=False
+        Whether the model chose from the labels of all models, so that a label that its
+        table does not have has the score 0.
     """
 
     model: str
@@ -47,6 +50,7 @@ class ScoreTable:
     file: str | None = None
     named: IntArray | None = None
     listed: NamesLike = None
+    knows_all: bool = False
 
     @property
     def where(self) -> str:

@@ -55,6 +55,7 @@ def align_tables(
     instances, rows = align_names(tables, "instances", n_instances, how_instances)
     if len(instances) >= FEWEST_FOR_RARE_LABELS:
         columns = _mark_rare_labels(tables, columns, n_instances, n_labels)
+    columns = _mark_labels_never_chosen(tables, columns)
 
     parts = []
     for k, (matrix, has_nan) in enumerate(checked_scores):
@@ -101,6 +102,17 @@ def _mark_rare_labels(
             columns[k] = np.where(is_negative, -2, positions[row])
 
     return columns
+
+
+def _mark_labels_never_chosen(tables: Sequence[ScoreTable], columns: Maps) -> Maps:
+    """Mark labels that a model could have chosen and that its table lacks with -2."""
+    marked: Maps = []
+    for table, positions in zip(tables, columns, strict=True):
+        if table.knows_all and positions is not None:
+            positions = np.where(positions == -1, -2, positions)
+        marked.append(positions)
+
+    return marked
 
 
 def find_rare_labels(
