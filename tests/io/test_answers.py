@@ -29,6 +29,7 @@ EXPECTED = [
 # Cases that only strict reading refuses.
 STRICT_CASES = {
     "a model in two files",
+    "semicolons",
     "long: duplicate pair",
     "JSON: an array",
     "JSON: unknown key",
