@@ -30,6 +30,13 @@ EXPECTED = [
 STRICT_CASES = {
     "a model in two files",
     "semicolons",
+    "empty file",
+    "header only",
+    "Parquet: no rows",
+    "only blank lines",
+    "only a byte order mark",
+    "JSON: empty file",
+    "gzip: empty file",
     "long: duplicate pair",
     "JSON: an array",
     "JSON: unknown key",

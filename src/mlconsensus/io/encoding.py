@@ -1,6 +1,6 @@
 """Checks and decoding of text files: they must be UTF-8 and not empty."""
 
-from ..errors import InputError
+from ..errors import EmptyFileError, InputError
 
 _BOM = b"\xef\xbb\xbf"
 _WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff")  # of UTF-16 and UTF-32
@@ -38,7 +38,7 @@ def check_text(data: bytes, name: str) -> None:
             where=name, found="binary data or UTF-16 text", expected="UTF-8 text"
         )
     if not data.removeprefix(_BOM).strip():
-        raise InputError(where=name, found="an empty file", expected="data")
+        raise EmptyFileError(where=name, found="an empty file", expected="data")
 
 
 def decode_text(data: bytes, name: str) -> str:

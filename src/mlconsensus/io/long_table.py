@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 from scipy import sparse
 
-from ..errors import InputError
+from ..errors import EmptyFileError, InputError
 from ..execution.memory import check_size
 from ..predictions import (
     Array,
@@ -167,7 +167,7 @@ def load_frame(
 
     n_rows = _count_rows(frame.rows)
     if n_rows == 0:
-        raise InputError(
+        raise EmptyFileError(
             where=file, found="a header and no rows", expected="at least one"
         )
 

@@ -10,7 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 import polars as pl
 
-from ..errors import InputError
+from ..errors import EmptyFileError, InputError
 from ..predictions import (
     How,
     Predictions,
@@ -412,6 +412,7 @@ def read_panel_tables(
     """
     tables: list[ScoreTable] = []
     long_names: list[str] = []  # for models whose names are not unique
+    empty_files: list[EmptyFileError] = []
     for position, (file, form) in enumerate(files):
         previous_names = None
         if tables:
@@ -422,11 +423,23 @@ def read_panel_tables(
             file_scratch = scratch / str(position)
 
         # The content is freed before the next file is read.
-        for table in _make_tables(
-            _read_content(file, form, file_scratch), file_scratch, previous_names
-        ):
+        try:
+            new_tables = _make_tables(
+                _read_content(file, form, file_scratch), file_scratch, previous_names
+            )
+        except EmptyFileError as error:
+            if file.options.strict or models is not None:
+                raise
+            empty_files.append(error)
+            file.options.log.add("files without predictions left out", file.name)
+            continue
+
+        for table in new_tables:
             tables.append(table)
             long_names.append(_make_long_name(table, file))
+
+    if empty_files and not tables:
+        raise empty_files[0]
 
     _check_named_columns(files)
     return add_names(_rename_models(tables, long_names, models))

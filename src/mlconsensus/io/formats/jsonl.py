@@ -23,7 +23,7 @@ import numpy as np
 import polars as pl
 from scipy import sparse
 
-from ...errors import InputError, nearest
+from ...errors import EmptyFileError, InputError, nearest
 from ...predictions import Matrix, ScoreTable
 from .. import layouts
 from ..columns import ROLES
@@ -212,7 +212,7 @@ class _AnswerCollector:
             if summary:
                 expected += f" ({summary})"
 
-            raise InputError(
+            raise EmptyFileError(
                 where=self._file.name,
                 found="no answer that can be read",
                 expected=expected,
