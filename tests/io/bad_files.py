@@ -789,9 +789,9 @@ add_bad(
 add_bad("unknown suffix", "bad.cvs", GOOD, "'.cvs'", "did you mean 'csv'?")
 add_bad(
     "unknown suffix, compressed",
-    "bad.xlsx.gz",
+    "bad.docx.gz",
     gzip.compress(GOOD),
-    "'.xlsx'",
+    "'.docx'",
     ".parquet",
 )
 add_bad("no suffix", "bad", GOOD, "no suffix", ".csv")

@@ -153,3 +153,34 @@ def test_empty_rows_and_columns_at_the_end(tmp_path: Path, read) -> None:
     path.write_text("id,a\n1,1\n,\n2,1\n")
     with pytest.raises(InputError, match="line 3, column 'id': found nothing"):
         read(path)
+
+
+@pytest.mark.parametrize("read", [mlc.read_predictions, mlc.scan_predictions])
+@pytest.mark.parametrize("mark", ["x", "X", "yes", "✓", "✔ "])
+def test_check_marks(tmp_path: Path, read, mark: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"Item,a,b\n1,{mark},\n2,,\n")
+    with pytest.warns(InputWarning, match="^files with marks read as yes and no: 1"):
+        (block,) = read(path).blocks()
+    assert block.to_array().tolist() == [[[1, 0], [0, 0]]]
+
+    # With a no, an empty cell is missing.
+    path.write_text(f"Item,a,b\n1,{mark},no\n2,,\n")
+    with pytest.warns(InputWarning, match="marks"):
+        (block,) = read(path).blocks()
+    np.testing.assert_array_equal(block.to_array(), [[[1, 0], [np.nan] * 2]])
+
+
+def test_check_marks_next_to_other_scores_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("Item,a,b\n1,x,0.5\n2,,1\n")
+    with pytest.raises(InputError, match="line 2, column 'a': found 'x'"):
+        mlc.read_predictions(path)
+    path.write_text("Item,a,b\n1,x,\n2,,\n")
+    with pytest.raises(InputError, match="line 2, column 'a': found 'x'"):
+        mlc.read_predictions(path, strict=True)
+
+    # Gold labels are known for some cells only.
+    with pytest.warns(InputWarning, match="marks"):
+        gold = mlc.io.read_table(path, partial=True)
+    np.testing.assert_array_equal(gold.scores, [[1, np.nan], [np.nan, np.nan]])

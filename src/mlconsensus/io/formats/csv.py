@@ -38,6 +38,8 @@ _SCORE_TYPES_OF_SEMICOLONS: _ScoreTypes = (
     (pl.Float64, True),
     (pl.String, False),
 )
+_YES_MARKS = ("x", "yes", "✓", "✔", "☑")
+_NO_MARK = "no"
 _BOM = b"\xef\xbb\xbf"
 _SEPARATOR_LINE = re.compile(rb"sep=([,;\t|])\r?\n")  # as Excel writes it
 
@@ -111,6 +113,7 @@ def read(
     )
     if not file.options.strict:
         rows, columns = _drop_empty_end(rows, columns, file)
+        rows = _convert_marks(rows, columns, text_columns, file)
         text_columns = [name for name in text_columns if int(name) < len(columns)]
 
     def find_line(row: int) -> int:
@@ -166,6 +169,43 @@ def _drop_empty_end(
     n_rows = int(np.flatnonzero(is_used).max(initial=-1)) + 1
     log.add("empty rows left out", times=len(is_used) - n_rows)
     return rows.head(n_rows), columns
+
+
+def _convert_marks(
+    rows: Frame, columns: list[str], text_columns: list[str], file: InputFile
+) -> Frame:
+    """Convert check marks to scores if the table has no other scores.
+
+    An empty cell is a no, unless the table has cells that say so, or has gold labels of
+    some instances: then it is missing.
+    """
+    score_columns = []
+    for position in range(len(columns)):
+        if str(position) not in text_columns:
+            score_columns.append(str(position))
+
+    schema = rows.lazy().collect_schema()
+    if not score_columns or schema[score_columns[0]] != pl.String:
+        return rows
+
+    marks = pl.col(score_columns).str.strip_chars().str.to_lowercase()
+    is_mark = marks.is_in([*_YES_MARKS, _NO_MARK, ""]) | marks.is_null()
+    has_only_marks = pl.all_horizontal(is_mark).all().alias("has_only_marks")
+    has_no = pl.any_horizontal(marks == _NO_MARK).any().alias("has_no")
+    summary = rows.lazy().select(has_only_marks, has_no).collect()
+    if not summary["has_only_marks"].item():
+        return rows
+
+    file.options.log.add("files with marks read as yes and no", file.name)
+    empty_value = 0.0
+    if summary["has_no"].item() or file.options.partial:
+        empty_value = float("nan")
+
+    score_by_mark = dict.fromkeys(_YES_MARKS, 1.0) | {_NO_MARK: 0.0, "": empty_value}
+    texts = marks.fill_null("")
+    return rows.with_columns(
+        texts.replace_strict(score_by_mark, return_dtype=pl.Float64)
+    )
 
 
 def _list_text_columns(columns: list[str], file: InputFile) -> list[str]:
