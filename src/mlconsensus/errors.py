@@ -44,6 +44,10 @@ class InputError(ValueError):
         super().__init__(message)
 
 
+class EmptyFileError(InputError):
+    """A file has no predictions. The other files of a command may be used."""
+
+
 class InputWarning(UserWarning):
     """Issued for input that was changed while it was read.
 

@@ -556,10 +556,10 @@ add_bad(
 add_bad(
     "JSON: score is text",
     "bad.jsonl",
-    '{"instance": "1", "labels": {"a": "high"}}\n',
+    '{"instance": "1", "labels": {"a": "perhaps"}}\n',
     "line 1",
     "label 'a'",
-    "'high'",
+    "'perhaps'",
     SCORES,
 )
 add_bad(
@@ -789,9 +789,9 @@ add_bad(
 add_bad("unknown suffix", "bad.cvs", GOOD, "'.cvs'", "did you mean 'csv'?")
 add_bad(
     "unknown suffix, compressed",
-    "bad.xlsx.gz",
+    "bad.docx.gz",
     gzip.compress(GOOD),
-    "'.xlsx'",
+    "'.docx'",
     ".parquet",
 )
 add_bad("no suffix", "bad", GOOD, "no suffix", ".csv")

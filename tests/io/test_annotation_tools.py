@@ -3,6 +3,7 @@
 The exports in tests/data have the shapes that the tools' documentation shows.
 """
 
+import csv
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import mlconsensus as mlc
+from mlconsensus.errors import InputError
 from mlconsensus.io import (
     FORMATS,
     read_predictions,
@@ -374,3 +376,47 @@ def test_all_writable_formats_can_be_written(tmp_path):
         if form.is_writable:
             write_table(tmp_path / name, TABLE, format=name)
             assert read_table(tmp_path / name, format=name).labels is not None
+
+
+SHORT_RECORDS = [
+    {"id": 1, "annotator": 5, "topics": {"choices": ["law", "war, peace"]}},
+    {"id": 1, "annotator": 6, "topics": "law"},
+    {"id": 2, "annotator": 5, "topics": "war, peace"},
+    {"id": 2, "annotator": 6},
+]
+
+
+def write_short_export(folder: Path, form: str) -> Path:
+    """Write Label Studio's short export, JSON-MIN or CSV."""
+    records = []
+    for number, record in enumerate(SHORT_RECORDS):
+        times = {"annotation_id": number, "lead_time": 1.5, "created_at": "2026-03-01"}
+        records.append(times | {"text": f"Article {number}"} | record)
+
+    path = folder / f"export.{form}"
+    if form == "json":
+        path.write_text(json.dumps(records))
+        return path
+
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, [*records[0]])
+        writer.writeheader()
+        for record in records:
+            topics = record.get("topics", "")
+            if isinstance(topics, dict):
+                topics = json.dumps(topics)
+            writer.writerow(record | {"topics": topics})
+    return path
+
+
+@with_both_readers
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_short_exports_of_label_studio(tmp_path, read, form):
+    path = write_short_export(tmp_path, form)
+    panel = read(path, columns={"label": "topics"})
+    # A key that is missing means that nothing was chosen.
+    check_scores(panel, {"5": [[1, 1], [0, 1]], "6": [[1, 0], [0, 0]]})
+    assert sorted(panel.labels) == ["law", "war, peace"]
+
+    with pytest.raises(InputError, match="keys text, topics: --columns label=… says"):
+        read(path)

@@ -28,6 +28,15 @@ EXPECTED = [
 ]
 # Cases that only strict reading refuses.
 STRICT_CASES = {
+    "a model in two files",
+    "semicolons",
+    "empty file",
+    "header only",
+    "Parquet: no rows",
+    "only blank lines",
+    "only a byte order mark",
+    "JSON: empty file",
+    "gzip: empty file",
     "long: duplicate pair",
     "JSON: an array",
     "JSON: unknown key",
@@ -112,7 +121,7 @@ def test_bad_answers_are_reported_together(tmp_path: Path) -> None:
     path.write_text(
         good
         + "Sure! Here are the tags:\n"
-        + '{"instance": "2", "labels": {"x": "high"}}\n'
+        + '{"instance": "2", "labels": {"x": "perhaps"}}\n'
         + good * 3
     )
     with pytest.raises(InputError) as refused:
@@ -120,15 +129,21 @@ def test_bad_answers_are_reported_together(tmp_path: Path) -> None:
     message = str(refused.value)
     assert message.startswith(f"{path}: found 5 bad answers (line 2: found no JSON (")
     assert (
-        "; line 3, label 'x': found 'high'"
+        "; line 3, label 'x': found 'perhaps'"
         "; line 4: found the instance '1' again (first in line 1); …)"
     ) in message
-    assert message.endswith("expected none (--skip-bad leaves them out)")
+    assert '), expected {"instance": "7", "labels": ["a", "b"]} or ' in message
+    assert message.endswith(" (--skip-bad leaves them out)")
 
-    # They can be left out, unless there are no others.
+    # They can be left out, unless they are the most.
+    with pytest.raises(InputError, match="5 of 6 answers that cannot be read, such as"):
+        read_predictions(path, skip_bad=True)
+    with path.open("a") as file:
+        for number in range(2, 6):
+            file.write(f'{{"instance": "{number}", "labels": ["x"]}}\n')
     with pytest.warns(InputWarning, match=r"^bad answers left out: 5 \("):
         panel = read_predictions(path, skip_bad=True)
-    assert panel.shape == (1, 1, 1)
+    assert panel.shape == (1, 5, 1)
     path.write_text("no\n")
     with pytest.raises(InputError, match="no answer that can be read"):
         read_predictions(path, skip_bad=True)
@@ -242,6 +257,7 @@ def test_json_that_is_cut_off_is_a_bad_answer(tmp_path: Path) -> None:
         {"instance": 1, "labels": ["x"]},
         {"instance": 2, "labels": '["x", "wea'},
         {"instance": 3, "labels": '["x", "wea'},
+        {"instance": 4, "labels": ["x"]},
     )
     with pytest.raises(
         InputError, match="line 2, labels: found JSON that is broken or cut off"
@@ -251,7 +267,7 @@ def test_json_that_is_cut_off_is_a_bad_answer(tmp_path: Path) -> None:
         InputWarning,
         match=r"^bad answers left out: 2 \('2 from .*a.jsonl, line 2, labels'\)$",
     ):
-        assert len(read_predictions(path, skip_bad=True)) == 1
+        assert len(read_predictions(path, skip_bad=True)) == 2
 
 
 def test_a_missing_key_is_named(tmp_path: Path) -> None:
@@ -480,3 +496,167 @@ def test_files_of_labels(tmp_path: Path) -> None:
         match="found 1 columns, expected 2: the name and its label it stands for",
     ):
         mlc.read_predictions(tmp_path / "a.csv", **files)
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ({"sports": "high", "war": " Medium"}, [0.95, 0.75]),
+        ([{"tag": "sports", "confidence": "low"}, {"tag": "war"}], [0.55, 1]),
+        ({"sports": "yes", "war": "no"}, [1, 0]),
+        ("sports: high, war: low", [0.95, 0.55]),
+        ({"sports": "85%", "war": "7.5 %"}, [0.85, 0.075]),
+        ("sports: 85%, war (20%)", [0.85, 0.2]),
+        ({"sports": 70, "war": 20}, [0.7, 0.2]),
+        ({"sports": "100%", "war": 70}, [1, 0.7]),
+        ('{"sports": 70, "war": 0}', [0.7, 0]),
+    ],
+)
+def test_confidences_in_words_and_percentages(tmp_path, labels, expected) -> None:
+    path = write_lines(tmp_path, {"id": "d1", "labels": labels})
+    with pytest.warns(InputWarning, match=r"percentages|confidences in words"):
+        panel = read_predictions(path)
+    assert panel.labels == ("sports", "war")
+    np.testing.assert_allclose(panel.to_array()[0, 0], expected)
+
+
+def test_numbers_of_other_scales_are_no_percentages(tmp_path: Path) -> None:
+    # Scores from 1 to 10, a number above 100, and one 70 among probabilities.
+    for scores in ({"a": 7, "b": 3}, {"a": 50, "b": 101}, {"a": 70, "b": 0.5}):
+        path = write_lines(tmp_path, {"id": "d1", "labels": scores})
+        with pytest.raises(InputError, match=r"line 1, label '[ab]': found \d+, expe"):
+            read_predictions(path)
+
+    # The other answers of the file can be used.
+    path = write_lines(
+        tmp_path,
+        {"id": "d1", "labels": {"a": 0.4, "b": 0.5}},
+        {"id": "d2", "labels": {"a": 70, "b": 0.5}},
+    )
+    with pytest.warns(InputWarning, match="bad answers left out: 1"):
+        panel = read_predictions(path, skip_bad=True)
+    np.testing.assert_array_equal(panel.to_array(), [[[0.4, 0.5]]])
+
+
+def test_a_table_of_confidences(tmp_path: Path) -> None:
+    path = write_lines(tmp_path, {"id": "d1", "labels": {"a": "Sure", "b": "high"}})
+    table = tmp_path / "words.csv"
+    table.write_text("word,score\nsure,0.9\nlow,0.1\n")
+    for confidences in (str(table), {"sure": 0.9}):
+        with pytest.warns(InputWarning, match=r"\('sure = 0.9', 'high = 0.95'\)"):
+            panel = read_predictions(path, confidences=confidences)
+        np.testing.assert_array_equal(panel.to_array(), [[[0.9, 0.95]]])
+
+    with pytest.raises(InputError, match="word 'sure': found 2, expected a number"):
+        read_predictions(path, confidences={"sure": 2})
+    path = write_lines(tmp_path, {"instance": "1", "labels": {"a": "high"}})
+    with pytest.raises(InputError, match="found 'high', expected a number"):
+        read_predictions(path, strict=True)
+
+
+def test_labels_in_nested_objects(tmp_path: Path) -> None:
+    answer = {"result": {"classification": {"labels": ["a"]}}, "usage": {"tokens": 5}}
+    path = write_lines(tmp_path, {"id": "d1", "output": answer})
+    with pytest.warns(InputWarning, match=r"keys left out: 1 \('usage'\)"):
+        panel = read_predictions(path, columns={"label": "output"})
+    assert panel.labels == ("a",)
+
+    # Two lists of labels are not one answer.
+    answer = {"first": {"labels": ["a"]}, "second": {"labels": ["b"]}}
+    path = write_lines(tmp_path, {"id": "d1", "output": answer})
+    with pytest.raises(InputError, match="label 'first': found 'an object'"):
+        read_predictions(path, columns={"label": "output"})
+
+
+def test_keys_by_path(tmp_path: Path) -> None:
+    entry = {"uid": {"n": "d1"}, "response": {"choices": [{"text": "law, war"}]}}
+    path = write_lines(tmp_path, entry)
+    columns = {"label": "response.choices[0].text", "instance": "uid.n"}
+    with pytest.warns(InputWarning, match="^texts read as tags: 1$"):
+        panel = read_predictions(path, columns=columns)
+    assert (panel.instances.tolist(), panel.labels) == (["d1"], ("law", "war"))
+
+    # A key may have a point in its name.
+    path = write_lines(tmp_path, {"id": 1, "a.b": ["x"], "a": {"b": ["y"]}})
+    with pytest.warns(InputWarning, match="keys left out"):
+        assert read_predictions(path, columns={"label": "a.b"}).labels == ("x",)
+
+    for missing in ("a.c", "a[0]", "a.b.c", "a.b[7]"):
+        with pytest.raises(InputError) as refused:
+            read_predictions(path, columns={"label": missing, "instance": "id"})
+        assert f"found no key {missing!r} among 'id', 'a.b'" in str(refused.value)
+
+
+def make_openai_result(instance: str, message: object) -> dict[str, object]:
+    """Return one line of a batch of OpenAI."""
+    body = {"choices": [{"message": message}]}
+    response = {"status_code": 200, "body": body}
+    return {"custom_id": instance, "response": response, "error": None}
+
+
+def make_anthropic_result(instance: str, part: object) -> dict[str, object]:
+    """Return one line of a batch of Anthropic."""
+    result = {"type": "succeeded", "message": {"content": [part]}}
+    return {"custom_id": instance, "result": result}
+
+
+CALL = {"function": {"name": "tag", "arguments": '{"labels": ["war"]}'}}
+OPENAI_BATCH = [
+    make_openai_result("d1", {"content": '{"labels": ["law"]}'}),
+    make_openai_result("d2", {"content": None, "tool_calls": [CALL]}),
+    {"custom_id": "d3", "response": None, "error": {"code": "expired"}},
+]
+ANTHROPIC_BATCH = [
+    make_anthropic_result("d1", {"type": "text", "text": '{"labels": ["law"]}'}),
+    make_anthropic_result("d2", {"type": "tool_use", "input": {"labels": ["war"]}}),
+    {"custom_id": "d3", "result": {"type": "errored", "error": {}}},
+]
+
+
+@pytest.mark.parametrize(
+    "entries", [OPENAI_BATCH, ANTHROPIC_BATCH], ids=["OpenAI", "Anthropic"]
+)
+def test_batches(tmp_path: Path, entries) -> None:
+    path = write_lines(tmp_path, *entries)
+    with pytest.warns(InputWarning, match="^answers without labels read as missing: 1"):
+        panel = read_predictions(path)
+    assert (panel.models, panel.labels) == (("a",), ("law", "war"))
+    assert panel.instances.tolist() == ["d1", "d2", "d3"]
+    np.testing.assert_array_equal(panel.to_array()[0], [[1, 0], [0, 1], [np.nan] * 2])
+
+
+@pytest.mark.parametrize("read", [read_predictions, scan_predictions])
+def test_a_model_in_several_files(tmp_path: Path, read) -> None:
+    paths = []
+    for name, model in (("cold", "llama"), ("warm", "llama"), ("other", "mistral")):
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text(json.dumps({"id": 1, "labels": ["law"], "model": model}))
+        paths.append(path)
+    assert read(paths).models == ("llama (cold)", "llama (warm)", "mistral")
+
+    # Parts of one table are not several models.
+    paths[1].write_text('{"id": 2, "labels": ["law"], "model": "llama"}')
+    with pytest.raises(InputError, match=r"warm.jsonl: found other instances of the m"):
+        read(paths)
+
+
+def test_aliases_of_aliases(tmp_path: Path) -> None:
+    path = write_lines(
+        tmp_path,
+        {"instance": 1, "labels": ["sign-in"]},
+        {"instance": 2, "labels": ["Sign in"]},
+        {"instance": 3, "labels": ["login"]},
+    )
+    aliases = {"sign-in": "Sign in", "Sign in": "log-in", "log-in": "login"}
+    with pytest.warns(InputWarning, match="labels called otherwise: 2"):
+        panel = read_predictions(path, aliases=aliases, vocabulary=["login"])
+    assert panel.to_array().tolist() == [[[1], [1], [1]]]
+
+    # With --ignore-case an alias may be its own label in another case.
+    with pytest.warns(InputWarning, match="labels called otherwise"):
+        panel = read_predictions(path, aliases={"LOGIN": "login"}, ignore_case=True)
+    assert "login" in panel.labels
+
+    cycle = {"login": "sign-in", "sign-in": "Sign in", "Sign in": "login"}
+    with pytest.raises(InputError, match="stand for each other .login → sign-in → Sig"):
+        read_predictions(path, aliases=cycle)

@@ -9,7 +9,13 @@ import pytest
 
 import mlconsensus as mlc
 from mlconsensus.errors import InputError, InputWarning
-from mlconsensus.io import read_table, read_tables, write_table
+from mlconsensus.io import (
+    read_predictions,
+    read_table,
+    read_tables,
+    scan_predictions,
+    write_table,
+)
 from mlconsensus.predictions.score_tables import ScoreTable
 
 DATA = Path(__file__).parent.parent / "data"
@@ -234,7 +240,7 @@ def test_a_model_abstains_in_rows_without_label_and_score(tmp_path: Path) -> Non
 
 
 def test_warning_about_tags_that_are_joined_in_one_cell(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("worker,task,label\nann,1,x\nann,2,x; y\nann,3,y\n")
+    (tmp_path / "a.csv").write_text("task,label,score\n1,x,1\n2,x; y,1\n3,y,1\n")
     with pytest.warns(
         InputWarning, match="^labels that join others, read as one each: 1 .'x; y'.$"
     ):
@@ -370,3 +376,60 @@ def test_warning_about_instances_that_differ_in_spaces(tmp_path: Path) -> None:
     # There is no warning if all files have the spaces.
     paths[0].write_text("id,x\nt1 ,1\nt2,0\n")
     assert len(mlc.read_predictions(paths)) == 2
+
+
+@pytest.mark.parametrize("read", [read_predictions, scan_predictions])
+def test_all_models_know_all_labels(tmp_path: Path, read) -> None:
+    both = tmp_path / "both.csv"
+    both.write_text(
+        "annotator,item,label\nann,1,law\nann,2,war\nbob,1,law\nbob,2,law\n"
+    )
+    ann = tmp_path / "ann.csv"
+    ann.write_text("annotator,item,label\nann,1,law\nann,2,war\n")
+    bob = tmp_path / "bob.csv"
+    bob.write_text("annotator,item,label\nbob,1,law\nbob,2,law\n")
+    for paths in ([both], [ann, bob]):
+        (block,) = read(paths).blocks()
+        assert block.n_missing == 2
+        (block,) = read(paths, all_know_labels=True).blocks()
+        assert block.to_array().tolist() == [[[1, 0], [0, 1]], [[1, 0], [1, 0]]]
+
+
+@pytest.mark.parametrize("read", [read_predictions, scan_predictions])
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "law, war",
+        "law,war",
+        "law;war",
+        "law | war",
+        '["law", "war"]',
+        '{"choices": ["law", "war"]}',
+    ],
+)
+def test_cells_with_several_labels(tmp_path: Path, read, cell: str) -> None:
+    path = tmp_path / "form.csv"
+    quoted = cell.replace('"', '""')
+    path.write_text(f'annotator,item,label\nann,1,"{quoted}"\nann,2,law\nann,3,\n')
+    with pytest.warns(InputWarning, match="^cells with several labels split: 1"):
+        (block,) = read(path).blocks()
+    assert block.labels == ("law", "war")
+    assert block.to_array().tolist() == [[[1, 1], [1, 0], [0, 0]]]
+
+
+def test_labels_with_commas_are_not_split(tmp_path: Path) -> None:
+    path = tmp_path / "form.csv"
+    path.write_text('annotator,item,label\nann,1,"arts, film"\nann,2,law\n')
+    assert read_predictions(path).labels == ("arts, film", "law")
+
+    # The vocabulary shows it even if a part is a label, too.
+    path.write_text('annotator,item,label\nann,1,"arts, film"\nann,2,arts\n')
+    labels = read_predictions(path, vocabulary=["arts", "arts, film"]).labels
+    assert labels == ("arts, film", "arts")
+    with pytest.warns(InputWarning, match="cells with several labels split"):
+        assert read_predictions(path).labels == ("arts", "film")
+
+    # A row that is wrong is called by its line in the file.
+    path.write_text('annotator,item,label\nann,1,"law, war"\nann,2,law\nann,,law\n')
+    with pytest.raises(InputError, match="line 4, column 'instance': found nothing"):
+        read_predictions(path)

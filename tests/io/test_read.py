@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlconsensus.errors import InputError
+from mlconsensus.errors import InputError, InputWarning
 from mlconsensus.io import (
     FORMATS,
     format_of,
@@ -144,3 +144,27 @@ def test_errors_suggest_labels_that_differ_in_case(tmp_path):
     (tmp_path / "b.csv").write_text("id,weather\n1,1\n")
     with pytest.raises(InputError, match="expected some in common$"):
         read_predictions([tmp_path / "a.csv", tmp_path / "b.csv"])
+
+
+@pytest.mark.parametrize("read", [read_predictions, scan_predictions])
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("empty.csv", ""),
+        ("header.csv", "annotator,item,label\n"),
+        ("array.json", "[]"),
+        ("refused.jsonl", '{"id": 1, "labels": "Sorry, I cannot help."}'),
+    ],
+)
+def test_files_without_predictions(tmp_path: Path, read, name, content) -> None:
+    (good,) = write(tmp_path, a=A)
+    empty = tmp_path / name
+    empty.write_text(content)
+    with pytest.warns(InputWarning, match="files without predictions left out: 1"):
+        assert read([empty, good]).models == ("a",)
+
+    # They are an error if there are no others, and for strict reading.
+    with pytest.raises(InputError, match=name):
+        read([empty, empty])
+    with pytest.raises(InputError, match=name):
+        read([good, empty], strict=True)

@@ -100,10 +100,87 @@ def test_errors_name_the_column_of_ids(tmp_path: Path) -> None:
         mlc.read_predictions(tmp_path / "a.parquet")
 
 
-def test_semicolons_come_with_decimal_commas(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("id;x\n1;0,5\n")
-    with pytest.raises(
-        InputError,
-        match="found semicolons between columns, expected commas, and points",
+@pytest.mark.parametrize("read", [mlc.read_predictions, mlc.scan_predictions])
+@pytest.mark.parametrize("start", ["", "\ufeff", "\ufeffsep=;\r\n"])
+@pytest.mark.parametrize("cell", ["0,5", "0.5"])
+def test_semicolons(tmp_path: Path, read, start: str, cell: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"{start}id;x, y;z\r\n1;{cell};1\r\n2;;0\r\n", newline="")
+    if start.endswith("\n"):
+        panel = read(path)
+    else:
+        path.write_text(path.read_text().replace("x, y", "x"))
+        with pytest.warns(InputWarning, match="^files with semicolons between columns"):
+            panel = read(path)
+    (block,) = panel.blocks()
+    np.testing.assert_array_equal(block.to_array(), [[[0.5, 1], [np.nan, 0]]])
+
+    with pytest.raises(InputError, match="^[^;]*a.csv, line 1: found"):
+        read(path, strict=True)
+
+
+def test_lines_after_that_of_the_separator(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("sep=;\nid;x\n1;1\n2;many\n")
+    with pytest.raises(InputError, match="line 4, column 'x': found 'many'"):
+        mlc.read_predictions(path)
+
+
+@pytest.mark.parametrize("read", [mlc.read_predictions, mlc.scan_predictions])
+def test_empty_rows_and_columns_at_the_end(tmp_path: Path, read) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("Item,a,b,,\n1,TRUE,FALSE,,\n2,,TRUE,,\n,,,,\n,,,,\n")
+    with pytest.warns(
+        InputWarning, match="^empty columns left out: 2; empty rows left out: 2$"
     ):
-        mlc.read_predictions(tmp_path / "a.csv")
+        panel = read(path)
+    (block,) = panel.blocks()
+    np.testing.assert_array_equal(block.to_array(), [[[1, 0], [np.nan, 1]]])
+
+    # Long tables have them, too.
+    path.write_text(
+        "annotator,item,label,\nann,1,a,\nann,2,a,\nann,3,a,\nann,4,,\n,,,\n,,,\n"
+    )
+    with pytest.warns(InputWarning, match="left out: 1; empty rows left out: 2$"):
+        panel = read(path)
+    (block,) = panel.blocks()
+    assert block.to_array().tolist() == [[[1], [1], [1], [0]]]
+
+    # A column with cells needs a name, and a row between others an instance.
+    path.write_text("id,a,\n1,1,0\n")
+    with pytest.raises(InputError, match="column 3: found an empty name"):
+        read(path)
+    path.write_text("id,a\n1,1\n,\n2,1\n")
+    with pytest.raises(InputError, match="line 3, column 'id': found nothing"):
+        read(path)
+
+
+@pytest.mark.parametrize("read", [mlc.read_predictions, mlc.scan_predictions])
+@pytest.mark.parametrize("mark", ["x", "X", "yes", "✓", "✔ "])
+def test_check_marks(tmp_path: Path, read, mark: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"Item,a,b\n1,{mark},\n2,,\n")
+    with pytest.warns(InputWarning, match="^files with marks read as yes and no: 1"):
+        (block,) = read(path).blocks()
+    assert block.to_array().tolist() == [[[1, 0], [0, 0]]]
+
+    # With a no, an empty cell is missing.
+    path.write_text(f"Item,a,b\n1,{mark},no\n2,,\n")
+    with pytest.warns(InputWarning, match="marks"):
+        (block,) = read(path).blocks()
+    np.testing.assert_array_equal(block.to_array(), [[[1, 0], [np.nan] * 2]])
+
+
+def test_check_marks_next_to_other_scores_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("Item,a,b\n1,x,0.5\n2,,1\n")
+    with pytest.raises(InputError, match="line 2, column 'a': found 'x'"):
+        mlc.read_predictions(path)
+    path.write_text("Item,a,b\n1,x,\n2,,\n")
+    with pytest.raises(InputError, match="line 2, column 'a': found 'x'"):
+        mlc.read_predictions(path, strict=True)
+
+    # Gold labels are known for some cells only.
+    with pytest.warns(InputWarning, match="marks"):
+        gold = mlc.io.read_table(path, partial=True)
+    np.testing.assert_array_equal(gold.scores, [[1, np.nan], [np.nan, np.nan]])

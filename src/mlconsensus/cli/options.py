@@ -41,6 +41,10 @@ _COLUMNS = (
     "Names of the columns of a long table, if they are not model, instance, label and "
     "score, such as model=annotator,instance=item,label=tag."
 )
+_CONFIDENCES = (
+    "A table of words and their scores, for answers with confidences in words; by "
+    "default high is 0.95, medium 0.75 and low 0.55."
+)
 _STREAM = (
     "Read the files block by block, with little memory, or read them whole. By "
     "default, files are streamed if they would take more than half of the free memory."
@@ -85,6 +89,8 @@ class ReadOptions:
     ignore_case: bool
     strict: bool
     skip_bad: bool
+    confidences: str | None
+    all_know_labels: bool
 
     def get_reading(self) -> ReadKeywords:
         """Return the keyword arguments of the reading functions."""
@@ -95,6 +101,8 @@ class ReadOptions:
             "ignore_case": self.ignore_case,
             "strict": self.strict,
             "skip_bad": self.skip_bad,
+            "confidences": self.confidences,
+            "all_know_labels": self.all_know_labels,
         }
 
 
@@ -502,6 +510,12 @@ _READ_OPTIONS = compose_options(
         "--skip-bad",
         is_flag=True,
         help="Leave out JSON answers that cannot be read: they count as missing.",
+    ),
+    click.option("--confidences", metavar="FILE", help=_CONFIDENCES),
+    click.option(
+        "--all-know-labels",
+        is_flag=True,
+        help="All models chose from the same labels: what one does not list is a no.",
     ),
 )
 _PANEL_OPTIONS = compose_options(

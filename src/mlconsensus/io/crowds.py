@@ -77,7 +77,9 @@ def make_crowd(loaded: LoadedFrame, options: ReadOptions) -> Predictions | None:
         need the table of each model.
     """
     has_label_options = options.aliases or options.vocabulary or options.ignore_case
-    if has_label_options or options.partial or not _is_crowd(loaded):
+    if has_label_options or options.all_know_labels:
+        return None
+    if options.partial or not _is_crowd(loaded):
         return None
 
     predictions = index_predictions(loaded, options.value_range)

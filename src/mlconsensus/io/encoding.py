@@ -1,6 +1,6 @@
 """Checks and decoding of text files: they must be UTF-8 and not empty."""
 
-from ..errors import InputError
+from ..errors import EmptyFileError, InputError
 
 _BOM = b"\xef\xbb\xbf"
 _WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff")  # of UTF-16 and UTF-32
@@ -24,16 +24,21 @@ def check_text(data: bytes, name: str) -> None:
     >>> check_text("id,é".encode("utf-16"), "a.csv")
     Traceback (most recent call last):
     ...
-    mlconsensus.errors.InputError: a.csv: found UTF-16 text, expected UTF-8
+    mlconsensus.errors.InputError: a.csv: found UTF-16 text, expected UTF-8 ...
     """
     if data.startswith(_WIDE_BOMS):
-        raise InputError(where=name, found="UTF-16 text", expected="UTF-8")
+        raise InputError(
+            where=name,
+            found="UTF-16 text",
+            expected="UTF-8 (save the file as CSV UTF-8, or convert it: "
+            "iconv -f UTF-16 -t UTF-8)",
+        )
     if b"\0" in data[:_N_CHECKED_BYTES]:
         raise InputError(
             where=name, found="binary data or UTF-16 text", expected="UTF-8 text"
         )
     if not data.removeprefix(_BOM).strip():
-        raise InputError(where=name, found="an empty file", expected="data")
+        raise EmptyFileError(where=name, found="an empty file", expected="data")
 
 
 def decode_text(data: bytes, name: str) -> str:
@@ -67,5 +72,6 @@ def decode_text(data: bytes, name: str) -> str:
         raise InputError(
             where=f"{name}, line {line}",
             found=f"the byte 0x{byte:02x}",
-            expected="UTF-8 text",
+            expected="UTF-8 text (files of Windows: save them as CSV UTF-8, or convert "
+            "them: iconv -f CP1252 -t UTF-8)",
         ) from None

@@ -16,7 +16,7 @@ from .columns import ROLES
 from .encoding import decode_text
 from .files import AnyPath, display, read_bytes, reader_errors
 from .formats.clusterings import read_pairs
-from .options import DEFAULT_OPTIONS, ReadOptions
+from .options import CONFIDENCES, DEFAULT_OPTIONS, ReadOptions
 
 
 class ReadKeywords(TypedDict, total=False):
@@ -32,9 +32,15 @@ class ReadKeywords(TypedDict, total=False):
     vocabulary: AnyPath | Iterable[str] | None
     # Alternative names of labels, or a table with two columns: name, label.
     aliases: AnyPath | Mapping[str, str] | None
+    # Scores of confidences in words such as "high", or a table of them: word, score.
+    # Words that it does not have keep their scores.
+    confidences: AnyPath | Mapping[str, float] | None
     # Whether labels that differ in case are the same. They get the spelling of the
     # vocabulary, or lower case.
     ignore_case: bool
+    # Whether all models chose from the same labels, so that labels that a model does
+    # not list have the score 0.
+    all_know_labels: bool
     # Whether pairs that a long table with scores does not list are missing, not 0, as
     # in gold labels.
     partial: bool
@@ -73,6 +79,7 @@ def make_read_options(
         strict=bool(keywords.get("strict")),
         skip_bad=bool(keywords.get("skip_bad")),
         ignore_case=bool(keywords.get("ignore_case")),
+        all_know_labels=bool(keywords.get("all_know_labels")),
         partial=bool(keywords.get("partial")),
         is_truth=is_truth,
     )
@@ -84,16 +91,18 @@ def make_read_options(
     for role in columns:
         one_of(role, ROLES, "columns")
 
-    alias_by_key = {}
-    for name, label in _read_aliases(keywords.get("aliases")).items():
-        alias_by_key[options.make_key(name)] = label
+    alias_by_key = _follow_aliases(_read_aliases(keywords.get("aliases")), options)
 
     spelling_by_key = {}
     for word in _read_vocabulary(keywords.get("vocabulary")):
         spelling_by_key[options.make_key(word)] = DEFAULT_OPTIONS.make_key(word)
 
     options = replace(
-        options, columns=columns, aliases=alias_by_key, vocabulary=spelling_by_key
+        options,
+        columns=columns,
+        aliases=alias_by_key,
+        vocabulary=spelling_by_key,
+        confidences=_read_confidences(keywords.get("confidences")),
     )
     yield options
 
@@ -103,6 +112,40 @@ def make_read_options(
         warnings.warn(summary, InputWarning, stacklevel=4)
 
 
+def _read_confidences(
+    confidences: AnyPath | Mapping[str, float] | None,
+) -> dict[str, float]:
+    """Return the score of each word in lower case, those by default included."""
+    if confidences is None:
+        return dict(CONFIDENCES)
+
+    where = "confidences"
+    entries: Mapping[str, object]
+    if isinstance(confidences, str | os.PathLike):
+        where = display(confidences)
+        entries = read_pairs(confidences, "word", "score")
+    else:
+        with reader_errors(where, "a mapping of words to scores"):
+            entries = {str(word): score for word, score in dict(confidences).items()}
+
+    score_by_word = dict(CONFIDENCES)
+    for word, text in entries.items():
+        try:
+            score = float(str(text))
+        except ValueError:
+            score = float("nan")
+
+        if not 0 <= score <= 1:
+            raise InputError(
+                where=f"{where}, word {word!r}",
+                found=repr(text),
+                expected="a number from 0 to 1",
+            )
+        score_by_word[word.strip().lower()] = score
+
+    return score_by_word
+
+
 def _read_aliases(aliases: AnyPath | Mapping[str, str] | None) -> dict[str, str]:
     """Return the label for each alias, read from a table if they are a path."""
     if aliases is None:
@@ -110,6 +153,35 @@ def _read_aliases(aliases: AnyPath | Mapping[str, str] | None) -> dict[str, str]
     if isinstance(aliases, str | os.PathLike):
         aliases = read_pairs(aliases, "name", "label it stands for")
     return _check_mapping(aliases, "aliases")
+
+
+def _follow_aliases(aliases: Mapping[str, str], options: ReadOptions) -> dict[str, str]:
+    """Return the final label for each key of an alias, which may stand for another."""
+    alias_by_key = {}
+    for name, label in aliases.items():
+        alias_by_key[options.make_key(name)] = label
+
+    final_by_key = {}
+    for start, first_label in alias_by_key.items():
+        label = first_label
+        chain = [start]
+        key = options.make_key(label)
+        while key in alias_by_key and key != chain[-1]:
+            if key in chain:
+                names = " → ".join([*chain, key])
+                raise InputError(
+                    where="aliases",
+                    found=f"names that stand for each other ({names})",
+                    expected="names that lead to a label",
+                )
+
+            chain.append(key)
+            label = alias_by_key[key]
+            key = options.make_key(label)
+
+        final_by_key[start] = label
+
+    return final_by_key
 
 
 def _read_vocabulary(words: AnyPath | Iterable[str] | None) -> list[str]:
@@ -191,6 +263,8 @@ def rename_labels(table: ScoreTable, options: ReadOptions) -> ScoreTable:
     >>> rename_labels(table, ReadOptions(ignore_case=True)).scores
     array([[0.9, 0.5]])
     """
+    if options.all_know_labels and not options.partial:
+        table = replace(table, knows_all=True)
     if table.labels is None:
         return table
 

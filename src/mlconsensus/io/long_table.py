@@ -7,8 +7,8 @@ prediction, too; if the label is empty as well, the model abstains on the instan
 
 Predictions may come in any order and be larger than memory. They become a sparse matrix
 without a dense step by a counting sort: one pass counts the predictions of each
-instance by each model, the next pass puts each prediction into the next free position of
-its instance and model.
+instance by each model, the next pass puts each prediction into the next free position
+of its instance and model.
 """
 
 from collections import deque
@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 from scipy import sparse
 
-from ..errors import InputError
+from ..errors import EmptyFileError, InputError
 from ..execution.memory import check_size
 from ..predictions import (
     Array,
@@ -46,6 +46,7 @@ from .columns import (
 )
 from .files import Place
 from .formats.registry import Frame, NamedFrame
+from .label_cells import split_label_cells
 from .label_names import merge_columns_by_max
 from .on_disk import StringIndexer
 from .options import DEFAULT_OPTIONS, ReadOptions, ValueRange
@@ -160,11 +161,13 @@ def load_frame(
     lists_labels = frame.allows_missing_label or "score" not in roles
     if is_long:
         _log_columns_left_out(frame, roles, options)
+        if "score" not in roles and not options.strict:
+            frame = _split_cells(frame, roles, options)
         frame = _select_roles(frame, roles, options)
 
     n_rows = _count_rows(frame.rows)
     if n_rows == 0:
-        raise InputError(
+        raise EmptyFileError(
             where=file, found="a header and no rows", expected="at least one"
         )
 
@@ -289,6 +292,19 @@ def _log_columns_left_out(
     for column, role in zip(frame.columns, roles, strict=True):
         if role is None and column != "rank":
             options.log.add("columns left out", column)
+
+
+def _split_cells(
+    frame: NamedFrame, roles: list[str | None], options: ReadOptions
+) -> NamedFrame:
+    """Split cells with several labels; columns without roles keep their names."""
+    columns = frame.columns
+    named_columns = []
+    for column, role in zip(columns, roles, strict=True):
+        named_columns.append(role or column)
+
+    split = split_label_cells(replace(frame, columns=named_columns), options)
+    return replace(split, columns=columns)
 
 
 def _select_roles(

@@ -16,6 +16,16 @@ UNIT_RANGE: ValueRange = (0.0, 1.0)  # of predictions
 FINITE_RANGE: ValueRange = (-_LARGEST, _LARGEST)  # of the truth or a consensus
 
 
+# Scores of confidences in words.
+CONFIDENCES: Mapping[str, float] = {
+    "high": 0.95,
+    "medium": 0.75,
+    "low": 0.55,
+    "yes": 1.0,
+    "no": 0.0,
+}
+
+
 class ReadLog:
     """Counts of what was changed or left out while files were read.
 
@@ -83,8 +93,12 @@ class ReadOptions:
         Label for each key of an alternative name.
     vocabulary : mapping of str to str, default={}
         Spelling for each key of an allowed label. If empty, all labels are allowed.
+    confidences : mapping of str to float, default=CONFIDENCES
+        Score for each word in lower case, in answers of language models.
     ignore_case : bool, default=False
         Whether labels that differ in case are the same.
+    all_know_labels : bool, default=False
+        Whether all models chose from the same labels.
     partial : bool, default=False
         Whether pairs that a long table with scores does not list are missing, not 0.
     is_truth : bool, default=False
@@ -109,7 +123,9 @@ class ReadOptions:
     columns: Mapping[str, str] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
     vocabulary: Mapping[str, str] = field(default_factory=dict)
+    confidences: Mapping[str, float] = field(default_factory=lambda: CONFIDENCES)
     ignore_case: bool = False
+    all_know_labels: bool = False
     partial: bool = False
     is_truth: bool = False
     log: ReadLog = field(default_factory=ReadLog, compare=False)

@@ -10,8 +10,16 @@ from typing import Any, Unpack
 import numpy as np
 import polars as pl
 
-from ..errors import InputError
-from ..predictions import How, Predictions, ScoreTable, add_names, as_array, as_polars
+from ..errors import EmptyFileError, InputError
+from ..predictions import (
+    How,
+    Predictions,
+    ScoreTable,
+    add_names,
+    as_array,
+    as_polars,
+    in_common,
+)
 from . import long_table
 from .columns import find_roles
 from .files import AnyPath, InputFile, Paths, Place, display, reader_errors
@@ -404,6 +412,7 @@ def read_panel_tables(
     """
     tables: list[ScoreTable] = []
     long_names: list[str] = []  # for models whose names are not unique
+    empty_files: list[EmptyFileError] = []
     for position, (file, form) in enumerate(files):
         previous_names = None
         if tables:
@@ -414,11 +423,23 @@ def read_panel_tables(
             file_scratch = scratch / str(position)
 
         # The content is freed before the next file is read.
-        for table in _make_tables(
-            _read_content(file, form, file_scratch), file_scratch, previous_names
-        ):
+        try:
+            new_tables = _make_tables(
+                _read_content(file, form, file_scratch), file_scratch, previous_names
+            )
+        except EmptyFileError as error:
+            if file.options.strict or models is not None:
+                raise
+            empty_files.append(error)
+            file.options.log.add("files without predictions left out", file.name)
+            continue
+
+        for table in new_tables:
             tables.append(table)
             long_names.append(_make_long_name(table, file))
+
+    if empty_files and not tables:
+        raise empty_files[0]
 
     _check_named_columns(files)
     return add_names(_rename_models(tables, long_names, models))
@@ -437,8 +458,15 @@ def _check_named_columns(files: Sequence[tuple[InputFile, Format]]) -> None:
 
 
 def _make_long_name(table: ScoreTable, file: InputFile) -> str:
-    """Return the name of a model with the folder, unless the file names the model."""
-    if table.model != file.model or file.path is None:
+    """Return the name of a model with that of its folder.
+
+    If the file names the model, its name is followed by that of the file.
+    """
+    if file.path is None:
+        return table.model
+    if table.model != file.model and not file.options.strict:
+        return f"{table.model} ({file.model})"
+    if table.model != file.model:
         return table.model
 
     folder = file.path.absolute().parent.name
@@ -531,8 +559,14 @@ def _make_frame_tables(
 
 
 def _expand_label_lists(frame: NamedFrame, file: InputFile) -> NamedFrame:
-    """Return a long frame for a frame with lists of labels, as in JSON lines."""
-    if pl.List(pl.String) not in frame.rows.lazy().collect_schema().dtypes():
+    """Return a long frame for a frame with lists of labels, as in JSON lines.
+
+    Label Studio's CSV has such lists as JSON.
+    """
+    from .formats.annotation_tools import is_short_label_studio
+
+    has_lists = pl.List(pl.String) in frame.rows.lazy().collect_schema().dtypes()
+    if not has_lists and not is_short_label_studio(frame.columns):
         return frame
 
     from .formats import jsonl
@@ -588,11 +622,40 @@ def _rename_models(
 
         first_tables[name] = table
 
+    if models is None:
+        _check_parts(tables, names)
+
     renamed_tables = []
     for name, table in zip(names, tables, strict=True):
         renamed_tables.append(replace(table, model=name))
 
     return renamed_tables
+
+
+def _check_parts(tables: list[ScoreTable], names: list[str]) -> None:
+    """Refuse files that have different instances of the same model.
+
+    Parameters
+    ----------
+    tables : list of ScoreTable
+        Their models are called as the files call them.
+    names : list of str
+        Final names of the models. Those that differ are of models in several files.
+    """
+    first_tables: dict[str, ScoreTable] = {}
+    for table, name in zip(tables, names, strict=True):
+        first = first_tables.setdefault(table.model, table)
+        is_comparable = first.instances is not None and table.instances is not None
+        if first is table or name == table.model or not is_comparable:
+            continue
+        if not in_common(first.instances, table.instances):
+            raise InputError(
+                where=str(table.file),
+                found=f"other instances of the model {table.model!r} than in "
+                f"{first.file}",
+                expected="the parts of a table in one file, or models of the same "
+                "instances",
+            )
 
 
 def _check_model_names(models: Sequence[str], n_tables: int) -> list[str]:

@@ -3,21 +3,11 @@
 Other folders import what they use of this one from here.
 """
 
-from .alignment import (
-    Array,
-    BoolArray,
-    FloatArray,
-    How,
-    IntArray,
-    Names,
-    as_array,
-    as_names,
-    first_again,
-    positions_of,
-)
+from .alignment import How, as_array, as_names, first_again, in_common, positions_of
 from .answer_rows import AnswerRows
+from .array_types import Array, BoolArray, FloatArray, IntArray, Matrix, Names
 from .gold_labels import CHANCE, Gold, gold_of, split_chances, truth_table
-from .model_scores import AlignedScores, Matrix, StoredMatrix, as_matrix
+from .model_scores import AlignedScores, StoredMatrix, as_matrix
 from .predictions import Predictions, as_predictions, joined
 from .quantile_normalization import Scales
 from .score_tables import (
@@ -75,6 +65,7 @@ __all__ = [
     "find_rare_labels",
     "first_again",
     "gold_of",
+    "in_common",
     "is_frame",
     "joined",
     "make_table",

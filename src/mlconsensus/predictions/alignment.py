@@ -5,20 +5,19 @@ readers use a Polars series of text, which takes a fraction of the memory and ti
 `as_array` converts it to an array in the end.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import InputError
+from .array_types import Array, IntArray, Names, NamesLike
 
-Array = NDArray[Any]
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
-IntArray = NDArray[np.int64]
-# (count,) of int64 or of StringDType; while files are read, a Polars series of text
-Names = Array
+if TYPE_CHECKING:
+    import polars as pl
+
 How = Literal["union", "intersection"]
 # for each model, the position of each common name in the model's order (-1: absent)
 Maps = list[IntArray | None]
@@ -28,7 +27,7 @@ _TEXT = np.dtypes.StringDType()
 _GAPS = {"", "None", "nan", "NaT", "<NA>"}
 
 
-def as_names(names: Any, where: str) -> Names:
+def as_names(names: NamesLike, where: str) -> Names:
     """Convert names to an array of unique integers or texts.
 
     Dates and other objects become their ``str()``.
@@ -87,7 +86,7 @@ def _check_ordered(names: object, where: str) -> None:
         )
 
 
-def _as_list(names: Any, where: str) -> list[object]:
+def _as_list(names: NamesLike, where: str) -> list[object]:
     """Convert an iterable to a list."""
     try:
         return list(names)
@@ -97,7 +96,7 @@ def _as_list(names: Any, where: str) -> list[object]:
         ) from None
 
 
-def _as_flat_array(names: Any, where: str) -> Array:
+def _as_flat_array(names: NamesLike, where: str) -> Array:
     """Convert names to an array of one dimension without NaN; dates to objects."""
     try:
         raw = np.asarray(names)
@@ -126,7 +125,7 @@ def _as_flat_array(names: Any, where: str) -> Array:
     return raw
 
 
-def _convert_names(names: Any, raw: Array, where: str) -> Names:
+def _convert_names(names: NamesLike, raw: Array, where: str) -> Names:
     """Convert names, and the array NumPy makes of them, to int64 or text."""
     if _is_integral(raw):
         return np.array(raw, dtype=np.int64)
@@ -152,7 +151,7 @@ def _is_integral(raw: Array) -> bool:
     return bool(raw.min(initial=0) >= -(2.0**63) and raw.max(initial=0) < 2.0**63)
 
 
-def _check_gaps(names: Any, where: str) -> None:
+def _check_gaps(names: NamesLike, where: str) -> None:
     """Raise an error for the first missing name."""
     for position, name in enumerate(names):
         if is_missing(name):
@@ -170,7 +169,7 @@ def is_missing(name: object) -> bool:
     return str(name) in _GAPS
 
 
-def as_array(names: Any) -> Names:
+def as_array(names: NamesLike) -> Names:
     """Return names as an array, also those of a Polars series.
 
     Examples
@@ -183,7 +182,7 @@ def as_array(names: Any) -> Names:
     return np.array(names.to_list(), dtype=_TEXT)
 
 
-def first_again(names: Any) -> tuple[int, int] | None:
+def first_again(names: NamesLike) -> tuple[int, int] | None:
     """Return the first two positions of the first repeated name, or ``None``.
 
     Examples
@@ -202,7 +201,7 @@ def first_again(names: Any) -> tuple[int, int] | None:
     return None
 
 
-def _find_repetition(series: Any) -> tuple[int, int] | None:
+def _find_repetition(series: pl.Series) -> tuple[int, int] | None:
     """Return what `first_again` does, for a Polars series."""
     # Equal hashes are rare unless names are equal.
     hashes = np.sort(series.hash().to_numpy())
@@ -212,13 +211,17 @@ def _find_repetition(series: Any) -> tuple[int, int] | None:
     is_repeated = ~series.is_first_distinct()
     if not is_repeated.any():
         return None
-    second = int(is_repeated.arg_max())
-    return int(series.index_of(series[second])), second
+    second = is_repeated.to_numpy().argmax()
+    first = (series == series[int(second)]).to_numpy().argmax()
+    return int(first), int(second)
 
 
 def align(
-    names: Sequence[Any], how: How, where: str, listed: Sequence[Any] = ()
-) -> tuple[Any, Maps]:
+    names: Sequence[NamesLike],
+    how: How,
+    where: str,
+    listed: Sequence[NamesLike] = (),
+) -> tuple[NamesLike, Maps]:
     """Find the common names and their positions in each model's order (-1: absent).
 
     ``None`` in place of positions means that the model's order is the common one. The
@@ -276,7 +279,7 @@ def align(
     return array, maps
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(one: NamesLike, other: NamesLike) -> bool:
     """Return whether two lists of names are equal, in the same order."""
     if one is other:
         return True
@@ -285,7 +288,7 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one.equals(other))
 
 
-def in_common(one: Any, other: Any) -> bool:
+def in_common(one: NamesLike, other: NamesLike) -> bool:
     """Return whether two lists of names share any name, as number or as text.
 
     Examples
@@ -301,11 +304,11 @@ def in_common(one: Any, other: Any) -> bool:
     return bool(first.is_in(second.implode()).any())
 
 
-def _series(names: Any, where: str = "names") -> Any:
+def _series(names: NamesLike, where: str = "names") -> pl.Series:
     """Convert names to a Polars series."""
     import polars as pl
 
-    if hasattr(names, "hash") and not isinstance(names, np.ndarray):
+    if isinstance(names, pl.Series):
         return names
     if not isinstance(names, np.ndarray):
         names = as_names(names, where)
@@ -314,7 +317,7 @@ def _series(names: Any, where: str = "names") -> Any:
     return pl.Series(names.tolist())
 
 
-def positions_of(wanted: Any, names: Any, where: str = "names") -> IntArray:
+def positions_of(wanted: NamesLike, names: NamesLike, where: str = "names") -> IntArray:
     """Return the positions of the wanted names, numbers or text; -1: absent.
 
     Examples
@@ -337,7 +340,7 @@ def positions_of(wanted: Any, names: Any, where: str = "names") -> IntArray:
     return rows.cast(int).fill_null(-1).to_numpy()  # type: ignore[no-any-return]
 
 
-def _positions(common: Any, names: Any) -> IntArray | None:
+def _positions(common: NamesLike, names: NamesLike) -> IntArray | None:
     """Return the positions of common names in a model's; ``None``: the same order."""
     rows = positions_of(common, names)
     if len(rows) == len(names) and np.array_equal(rows, np.arange(len(names))):

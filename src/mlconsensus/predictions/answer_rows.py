@@ -13,8 +13,8 @@ from typing import Self
 import numpy as np
 from scipy import sparse
 
-from .alignment import BoolArray, IntArray
-from .model_scores import AlignedScores, Matrix
+from .array_types import BoolArray, IntArray, Matrix, RowSlice
+from .model_scores import AlignedScores
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class AnswerRows:
             n_present -= int(np.isnan(self.scores.data).sum())
         return n_all - n_present
 
-    def take(self, instances: slice | IntArray) -> Self:
+    def take(self, instances: RowSlice | IntArray) -> Self:
         """Return the rows of some instances.
 
         Parameters

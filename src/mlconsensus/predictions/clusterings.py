@@ -1,12 +1,12 @@
 """Clusterings of the instances: groups without labels."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
-from .alignment import IntArray, Names, is_missing
+from .alignment import is_missing
+from .array_types import IntArray, Names, NamesLike
 
 
 def cluster_of_each(
@@ -54,7 +54,7 @@ def cluster_of_each(
     return [_convert_name(cluster) for cluster in clusters]
 
 
-def _look_up(clustering: Any, names: list[object], where: str) -> list[object]:
+def _look_up(clustering: NamesLike, names: list[object], where: str) -> list[object]:
     """Return the cluster of each instance from a mapping or a pandas Series."""
     by_name = {}
     for name, cluster in clustering.items():
@@ -74,7 +74,7 @@ def _look_up(clustering: Any, names: list[object], where: str) -> list[object]:
     return [by_name.get(str(name)) for name in names]
 
 
-def _list_clusters(clustering: Any, n_instances: int, where: str) -> list[object]:
+def _list_clusters(clustering: NamesLike, n_instances: int, where: str) -> list[object]:
     """Return the cluster of each instance from a sequence or an Arrow array."""
     clusters: list[object]
     if hasattr(clustering, "to_pylist"):

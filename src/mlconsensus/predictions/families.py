@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ..errors import InputError
-from .alignment import FloatArray, IntArray
+from .array_types import FloatArray, IntArray
 from .predictions import Predictions
 
 # What users can say about families.

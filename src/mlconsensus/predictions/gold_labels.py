@@ -10,8 +10,9 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import InputError, nearest
-from .alignment import Array, FloatArray, IntArray, Names, as_names, positions_of
-from .model_scores import AlignedScores, Matrix, as_matrix
+from .alignment import as_names, positions_of
+from .array_types import Array, FloatArray, IntArray, Matrix, Names
+from .model_scores import AlignedScores, as_matrix
 from .score_tables import ScoreTable, check_scores, is_frame, make_table
 from .table_alignment import add_names
 

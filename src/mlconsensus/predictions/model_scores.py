@@ -2,16 +2,22 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from scipy import sparse
 
 from ..errors import InputError
-from .alignment import Array, BoolArray, FloatArray, IntArray
+from .array_types import (
+    AnyDtype,
+    Array,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Matrix,
+    RowSlice,
+)
 from .quantile_normalization import Knots, rescale_scores
-
-Matrix = Any  # ndarray (n, l) or scipy.sparse.csr_array (n, l), which has no types
 
 
 def as_matrix(raw: object, where: str) -> Matrix:
@@ -50,10 +56,10 @@ class StoredMatrix(ABC):
     """A matrix on disk; its rows are read and checked when they are taken."""
 
     shape: tuple[int, int]
-    dtype: np.dtype[Any]
+    dtype: AnyDtype
 
     @abstractmethod
-    def __getitem__(self, rows: slice | IntArray) -> Matrix: ...
+    def __getitem__(self, rows: RowSlice | IntArray) -> Matrix: ...
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -96,7 +102,7 @@ class AlignedScores:
         """Number of stored scores; a sparse matrix stores those that are not 0."""
         return int(getattr(self.matrix, "nnz", np.prod(self.matrix.shape)))
 
-    def take(self, instances: slice | IntArray) -> Self:
+    def take(self, instances: RowSlice | IntArray) -> Self:
         """Restrict to some instances; those on disk are read."""
         if isinstance(self.matrix, StoredMatrix):
             return self._read(self.matrix, instances)
@@ -104,7 +110,7 @@ class AlignedScores:
             return replace(self, matrix=self.matrix[instances])
         return replace(self, rows=self.rows[instances])
 
-    def _read(self, stored: StoredMatrix, instances: slice | IntArray) -> Self:
+    def _read(self, stored: StoredMatrix, instances: RowSlice | IntArray) -> Self:
         """Read some instances from disk."""
         rows = None
         stored_rows = instances

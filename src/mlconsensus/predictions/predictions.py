@@ -6,15 +6,26 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
-from typing import Any, TypeGuard, cast
+from typing import TypeGuard, cast
 
 import numpy as np
 from scipy import sparse
 
 from ..errors import InputError
 from ..text import plural, sizes
-from .alignment import Array, BoolArray, FloatArray, How, IntArray, Names, as_array
+from .alignment import How, as_array
 from .answer_rows import AnswerRows
+from .array_types import (
+    Array,
+    BoolArray,
+    FloatArray,
+    Frame,
+    IntArray,
+    Matrix,
+    Names,
+    RowSlice,
+    Shape,
+)
 from .blocks import (
     DenseBlock,
     InstanceInfo,
@@ -24,10 +35,10 @@ from .blocks import (
 )
 from .clusterings import with_more
 from .gold_labels import Gold, extract_gold_labels
-from .model_scores import AlignedScores, Matrix
+from .model_scores import AlignedScores
 from .quantile_normalization import Scales
 from .score_tables import ScoreTable, make_tables
-from .source import MAX_DENSE_LABELS, BasePredictions, Shape, asked_for, positions
+from .source import MAX_DENSE_LABELS, BasePredictions, asked_for, positions
 from .table_alignment import align_tables
 from .validation import Weights, model_weights
 
@@ -59,9 +70,9 @@ class Predictions(BasePredictions):
         scipy.sparse; or ``{model name: matrix or DataFrame}``. A matrix may also be the
         list of arrays (n, 2), one for each label, that `predict_proba` of some of
         scikit-learn's classifiers returns. Values are bool, 0/1 integers, or floats in
-        [0, 1]; NaN (or a masked cell) means that the prediction is missing. DataFrames are
-        matched by their columns (labels) and their index (instances). In Polars, the
-        first column names the instances if it does not hold numbers or is called
+        [0, 1]; NaN (or a masked cell) means that the prediction is missing. DataFrames
+        are matched by their columns (labels) and their index (instances). In Polars,
+        the first column names the instances if it does not hold numbers or is called
         ``instance`` or ``id``. What a model's frame does not have is missing.
     models, labels, instances
         Names, where `scores` does not bring them. Without names, models are matched by
@@ -146,7 +157,7 @@ class Predictions(BasePredictions):
         return cls.from_parts(*align_tables(tables, instances, labels))
 
     @staticmethod
-    def from_dataset(rows: Any, **reading: Any) -> Predictions:
+    def from_dataset(rows: Iterable[object], **reading: object) -> Predictions:
         """Make predictions of rows that are dicts: calls `mlconsensus.from_dataset`.
 
         Examples
@@ -619,7 +630,7 @@ class Predictions(BasePredictions):
         return self._from_content(content)
 
     def without_clusterings(self) -> Predictions:
-        """Return the models' predictions alone, for methods that cannot use clusterings.
+        """Return the predictions without clusterings, which some methods cannot use.
 
         Examples
         --------
@@ -632,7 +643,7 @@ class Predictions(BasePredictions):
         content = replace(self._content, clusters=(), members=self.members[:, :0])
         return self._from_content(content)
 
-    def to_frame(self, model: str, library: str = "pandas") -> Any:
+    def to_frame(self, model: str, library: str = "pandas") -> Frame:
         """Return the scores of one model as a DataFrame, NaN where they are missing.
 
         Parameters
@@ -748,7 +759,7 @@ def _check_unnamed(tables: Sequence[ScoreTable], what: str) -> None:
             )
 
 
-def _check_index(instances: object, n_instances: int) -> slice | IntArray:
+def _check_index(instances: object, n_instances: int) -> RowSlice | IntArray:
     """Return a slice as it is, and a mask or a list as an array of positions."""
     forms = "a slice, a mask or a list of positions"
     try:

@@ -28,12 +28,12 @@ symbol         variable        shape
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse, special
 
-from .alignment import Array, FloatArray, IntArray
+from .array_types import Array, FloatArray, IntArray, Matrix
 
 if TYPE_CHECKING:
     from .predictions import Predictions
@@ -211,7 +211,7 @@ def _map_quantiles(
     return Knots(knot_scores, knot_targets)
 
 
-def rescale_scores(values: Any, knots: Knots) -> Any:
+def rescale_scores(values: Matrix, knots: Knots) -> Matrix:
     """Map the scores of one model to the common scale.
 
     Parameters

@@ -12,13 +12,28 @@ _STRETCHES = 10  # of neighbouring instances that a sample is made of
 def select_frequent_labels(
     source: Predictions, most: int = 500
 ) -> tuple[Predictions, str]:
-    """Take of many labels as many as can be looked at, those that are named most, and say so.
+    """Restrict large label spaces to the labels that models name most often.
+
+    Parameters
+    ----------
+    source : Predictions
+        Predictions in memory. Others, and small label spaces, are returned unchanged.
+    most : int, default=500
+        Number of labels in the result.
+
+    Returns
+    -------
+    predictions : Predictions
+    note : str
+        A sentence about the restriction; empty if there is none.
 
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> panel, note = select_frequent_labels(mlc.Predictions([[[0, 1, 0]], [[0, 1, 1]]]).as_block(many=True), 2)
-    >>> panel.labels, note
+    >>> predictions = mlc.Predictions([[[0, 1, 0]], [[0, 1, 1]]])
+    >>> large = predictions.as_block(many=True)
+    >>> restricted, note = select_frequent_labels(large, 2)
+    >>> restricted.labels, note
     (('label_1', 'label_2'), 'Of 3 labels, the 2 named most are looked at ...')
     """
     if not (isinstance(source, Predictions) and source.many):
@@ -35,12 +50,23 @@ def select_frequent_labels(
 
 
 def subsample_for_diagnostics(source: BasePredictions) -> Predictions:
-    """Take what diagnostics look at: all of it, instances at even distances, or a file's first block.
+    """Return the instances from which diagnostics are computed.
+
+    Parameters
+    ----------
+    source : BasePredictions
+        Predictions in memory, in files or on a cluster.
+
+    Returns
+    -------
+    Predictions
+        All instances, those at even distances, or the first block of files.
 
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> len(subsample_for_diagnostics(mlc.Predictions(np.zeros((2, 1000, 3), dtype=bool))))
+    >>> predictions = mlc.Predictions(np.zeros((2, 1000, 3), dtype=bool))
+    >>> len(subsample_for_diagnostics(predictions))
     1000
     """
     if not isinstance(source, Predictions):

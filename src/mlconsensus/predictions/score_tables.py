@@ -7,17 +7,15 @@ several models by name.
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from numbers import Real
-from typing import Any, Never
+from typing import Never
 
 import numpy as np
 from scipy import sparse
 
 from ..errors import InputError
-from .alignment import Array, IntArray, as_names
-from .model_scores import Matrix, StoredMatrix, as_matrix
-
-Frame = Any  # a DataFrame of pandas or Polars, or a table of Arrow
-NamesLike = Any  # a sequence, an array, an index of pandas or a series of Polars
+from .alignment import as_names
+from .array_types import Array, Frame, IntArray, Matrix, NamesLike
+from .model_scores import StoredMatrix, as_matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +37,9 @@ class ScoreTable:
         are the labels that the model knows.
     listed : sequence, default=None
         All instances that the file lists, if some of them have no scores.
+    knows_all : bool, default=False
+        Whether the model chose from the labels of all models, so that a label that its
+        table does not have has the score 0.
     """
 
     model: str
@@ -49,6 +50,7 @@ class ScoreTable:
     file: str | None = None
     named: IntArray | None = None
     listed: NamesLike = None
+    knows_all: bool = False
 
     @property
     def where(self) -> str:
@@ -248,7 +250,7 @@ def _read_pandas(frame: Frame, model: str, file: str | None, where: str) -> Scor
     return ScoreTable(model, array, frame.index, frame.columns, file=file)
 
 
-def _has_numbers(column: Any) -> bool:
+def _has_numbers(column: Frame) -> bool:
     """Return whether a column of pandas holds only numbers and gaps."""
     kind = column.dtype.kind
     if kind != "O":
@@ -382,7 +384,7 @@ def check_scores(table: ScoreTable) -> tuple[Matrix, bool]:
     return matrix, has_nan
 
 
-def _as_dense(scores: Any, where: str) -> Array:
+def _as_dense(scores: Matrix, where: str) -> Array:
     """Return scores as a read-only array of a type that is supported."""
     is_list = isinstance(scores, list) and len(scores) > 0
     if is_list and all(np.ndim(label_scores) == 2 for label_scores in scores):
@@ -400,7 +402,7 @@ def _as_dense(scores: Any, where: str) -> Array:
     return view
 
 
-def _stack_probabilities(scores: list[Any], where: str) -> Array:
+def _stack_probabilities(scores: list[Matrix], where: str) -> Array:
     """Return an array (n, l) of what `predict_proba` returns: (n, 2) of each label."""
     for label, probabilities in enumerate(scores):
         if np.shape(probabilities)[1] != 2:

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from functools import partialmethod
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
 from ..errors import InputError
 from ..text import sizes
-from .alignment import IntArray, Names, as_names
+from .alignment import as_names
+from .array_types import IntArray, Names
 from .gold_labels import Gold, gold_of
 
 if TYPE_CHECKING:
@@ -139,18 +140,6 @@ class BasePredictions(ABC):
         if gold is None:
             return self.with_gold_at(None)
         return self.with_gold_at(gold_of(gold, self.instances, self.labels))
-
-
-class Shape(tuple[int, ...]):
-    """A shape that scikit-learn does not take for (number of instances, ...).
-
-    Its first number is an array, not an integer.
-    """
-
-    def __getitem__(self, position: Any) -> Any:
-        if position == 0:
-            return np.array(super().__getitem__(0))
-        return super().__getitem__(position)
 
 
 class LazyPredictions(BasePredictions):

@@ -3,23 +3,15 @@
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from ..errors import InputError, InputWarning
-from .alignment import (
-    BoolArray,
-    How,
-    IntArray,
-    Maps,
-    Names,
-    align,
-    as_names,
-    in_common,
-)
+from .alignment import How, Maps, align, as_names, in_common
+from .array_types import BoolArray, IntArray, Names, NamesLike
 from .model_scores import AlignedScores
-from .score_tables import NamesLike, ScoreTable, check_scores
+from .score_tables import ScoreTable, check_scores
 
 Axis = Literal["instances", "labels"]
 
@@ -63,6 +55,7 @@ def align_tables(
     instances, rows = align_names(tables, "instances", n_instances, how_instances)
     if len(instances) >= FEWEST_FOR_RARE_LABELS:
         columns = _mark_rare_labels(tables, columns, n_instances, n_labels)
+    columns = _mark_labels_never_chosen(tables, columns)
 
     parts = []
     for k, (matrix, has_nan) in enumerate(checked_scores):
@@ -109,6 +102,17 @@ def _mark_rare_labels(
             columns[k] = np.where(is_negative, -2, positions[row])
 
     return columns
+
+
+def _mark_labels_never_chosen(tables: Sequence[ScoreTable], columns: Maps) -> Maps:
+    """Mark labels that a model could have chosen and that its table lacks with -2."""
+    marked: Maps = []
+    for table, positions in zip(tables, columns, strict=True):
+        if table.knows_all and positions is not None:
+            positions = np.where(positions == -1, -2, positions)
+        marked.append(positions)
+
+    return marked
 
 
 def find_rare_labels(
@@ -416,6 +420,6 @@ def _has_similar_name(names: NamesLike, others: Sequence[NamesLike]) -> bool:
     return any(not simple_names.isdisjoint(_simplify_names(other)) for other in others)
 
 
-def _simplify_names(names: Any) -> Iterator[str]:
+def _simplify_names(names: NamesLike) -> Iterator[str]:
     """Yield names in lower case, without spaces around them."""
     return (str(name).strip().lower() for name in names)

@@ -3,12 +3,12 @@
 import math
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, nearest
+from .array_types import Frame
 
 Weights = Mapping[str, float] | Sequence[float] | NDArray[np.float64] | None
 
@@ -149,7 +149,7 @@ def model_weights(
     return np.array(values, dtype=np.float64)
 
 
-def _read_series(series: Any) -> Mapping[str, float] | Sequence[float]:
+def _read_series(series: Frame) -> Mapping[str, float] | Sequence[float]:
     """Return a pandas Series as a mapping, or as a list if it has no names."""
     if list(series.index) == list(range(len(series))):
         return list(series)

@@ -1,4 +1,4 @@
-"""Records of annotation tools.
+"""Records of annotation tools, and results of batches of language models.
 
 An exported record, called a task or an example, becomes an answer for each annotator or
 model that labeled it: a dict with the keys ``model`` (if the record names it),
@@ -6,10 +6,13 @@ model that labeled it: a dict with the keys ``model`` (if the record names it),
 records that the tools import.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+import contextlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..options import ReadOptions
+from . import batch_answers
 from .json_values import Json
 
 Record = dict[str, Json]  # a parsed JSON object
@@ -142,6 +145,67 @@ def _parse_label_studio(task: Record, options: ReadOptions) -> Iterator[Record]:
 
         model = _find_annotator(annotation)
         yield {"instance": instance, "model": model, "labels": labels}
+
+
+# Keys of the short export of Label Studio, with JSON-MIN and CSV.
+_SHORT_KEYS = frozenset({"annotation_id", "annotator", "lead_time", "id"})
+_SHORT_DATES = frozenset({"created_at", "updated_at"})
+
+
+def is_short_label_studio(columns: Iterable[str]) -> bool:
+    """Return whether keys or columns are those of Label Studio's JSON-MIN or CSV.
+
+    Parameters
+    ----------
+    columns : iterable of str
+        Keys of a record, or the header of a table.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> is_short_label_studio(["annotation_id", "annotator", "id", "lead_time", "text"])
+    True
+    """
+    return _SHORT_KEYS.issubset(columns)
+
+
+def _parse_short_label_studio(record: Record, options: ReadOptions) -> Iterator[Record]:
+    """Iterate over the one annotation in a record of the short export.
+
+    A control in which nothing was chosen has no key, or an empty cell.
+    """
+    control = options.columns.get("label")
+    if control is None:
+        keys = sorted(record.keys() - _SHORT_KEYS - _SHORT_DATES)
+        raise LookupError(
+            f"the keys {', '.join(keys)}: --columns label=… says which has the labels"
+        )
+
+    labels = _parse_choices_of_control(record.get(control))
+    instance = _find_instance(record, options, "id")
+    yield {"instance": instance, "model": record["annotator"], "labels": labels}
+
+
+def _parse_choices_of_control(value: Json) -> list[Json]:
+    """Return the labels that the short export lists for a control."""
+    if isinstance(value, str) and value.startswith(("{", "[")):
+        with contextlib.suppress(ValueError):
+            value = json.loads(value)
+
+    if isinstance(value, dict):
+        value = value.get("choices") or value.get("taxonomy")
+
+    labels = []
+    for item in make_list(value):
+        # A label of a taxonomy is the path to it.
+        if isinstance(item, list):
+            labels.append("/".join(item))
+        elif item != "":
+            labels.append(item)
+    return labels
 
 
 def _find_annotator(annotation: Record) -> Json:
@@ -360,11 +424,31 @@ def _find_question(record: Record, options: ReadOptions) -> str:
     return questions.pop()
 
 
+# Batches of language models
+
+
+def _parse_openai(record: Record, options: ReadOptions) -> Iterator[Record]:
+    """Iterate over the one answer in a result of OpenAI."""
+    instance = _find_instance(record, options, batch_answers.INSTANCE_KEY)
+    yield {"instance": instance, "labels": batch_answers.get_openai_answer(record)}
+
+
+def _parse_anthropic(record: Record, options: ReadOptions) -> Iterator[Record]:
+    """Iterate over the one answer in a result of Anthropic."""
+    instance = _find_instance(record, options, batch_answers.INSTANCE_KEY)
+    yield {"instance": instance, "labels": batch_answers.get_anthropic_answer(record)}
+
+
 TOOLS: Mapping[str, Tool] = {
     "label-studio": Tool(
         matches=_is_label_studio,
         parse=_parse_label_studio,
         make_record=_make_label_studio,
+        has_fixed_labels=True,
+    ),
+    "label-studio-short": Tool(
+        matches=is_short_label_studio,
+        parse=_parse_short_label_studio,
         has_fixed_labels=True,
     ),
     "prodigy": Tool(
@@ -377,4 +461,6 @@ TOOLS: Mapping[str, Tool] = {
         matches=_is_doccano, parse=_parse_doccano, make_record=_make_doccano
     ),
     "argilla": Tool(matches=_is_argilla, parse=_parse_argilla, has_fixed_labels=True),
+    "openai-batch": Tool(matches=batch_answers.is_openai, parse=_parse_openai),
+    "anthropic-batch": Tool(matches=batch_answers.is_anthropic, parse=_parse_anthropic),
 }

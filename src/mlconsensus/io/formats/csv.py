@@ -3,10 +3,12 @@
 import csv
 import io
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+import numpy as np
 import polars as pl
 
 from ...errors import InputError
@@ -16,13 +18,30 @@ from .. import layouts
 from ..encoding import check_text, decode_text
 from ..files import InputFile, Place, get_first_line, open_content, reader_errors
 from ..layouts import Layout
+from .annotation_tools import is_short_label_studio
 from .registry import Collect, Frame, NamedFrame
 
 _HEAD = 2**16  # bytes that show whether a file is text
 _PIECE = 2**24  # bytes that are read at a time
 _SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _SEPARATOR_HINTS = {",": " (--format csv reads it)", "\t": " (--format tsv reads it)"}
-_SCORE_DTYPES = (pl.UInt8, pl.Float64, pl.String)  # the smallest that fits is used
+# Types of scores, and whether they have decimal commas; the first that fits is used.
+_ScoreTypes = tuple[tuple[type[pl.DataType], bool], ...]
+_SCORE_TYPES: _ScoreTypes = (
+    (pl.UInt8, False),
+    (pl.Float64, False),
+    (pl.String, False),
+)
+_SCORE_TYPES_OF_SEMICOLONS: _ScoreTypes = (
+    (pl.UInt8, False),
+    (pl.Float64, False),
+    (pl.Float64, True),
+    (pl.String, False),
+)
+_YES_MARKS = ("x", "yes", "✓", "✔", "☑")
+_NO_MARK = "no"
+_BOM = b"\xef\xbb\xbf"
+_SEPARATOR_LINE = re.compile(rb"sep=([,;\t|])\r?\n")  # as Excel writes it
 
 
 def read(
@@ -64,6 +83,13 @@ def read(
         content = file.read().rstrip(b"\r\n")
 
     check_text(head, file.name)
+    n_lines_before = 0
+    separator_line = _SEPARATOR_LINE.match(head.removeprefix(_BOM))
+    if separator_line is not None and not file.options.strict:
+        content = file.read().removeprefix(_BOM)[separator_line.end() :]
+        separator = separator_line[1].decode()
+        n_lines_before = 1
+
     has_line_feeds = b"\n" in head or head.count(b"\r") < 2
     if not has_line_feeds:
         raise InputError(
@@ -72,7 +98,10 @@ def read(
             expected="line feeds",
         )
 
+    if separator == "," and not file.options.strict:
+        separator = _find_semicolons(content, file)
     columns, n_header_lines = _read_header(content, file.name, separator)
+    n_header_lines += n_lines_before
     text_columns = _list_text_columns(columns, file)
     rows = _parse_rows(
         content,
@@ -82,6 +111,10 @@ def read(
         separator=separator,
         collect=collect,
     )
+    if not file.options.strict:
+        rows, columns = _drop_empty_end(rows, columns, file)
+        rows = _convert_marks(rows, columns, text_columns, file)
+        text_columns = [name for name in text_columns if int(name) < len(columns)]
 
     def find_line(row: int) -> int:
         """Return the line on which a row begins; names may contain line ends."""
@@ -96,8 +129,90 @@ def read(
     )
 
 
+def _find_semicolons(content: bytes | Path, file: InputFile) -> str:
+    """Return a semicolon if the header has semicolons and no commas, else a comma.
+
+    Spreadsheets write semicolons in countries with decimal commas.
+    """
+    columns, _ = next(_iterate_records(content, ",", file.name), ([], 0))
+    if len(columns) != 1 or ";" not in columns[0]:
+        return ","
+
+    file.options.log.add("files with semicolons between columns", file.name)
+    return ";"
+
+
+def _drop_empty_end(
+    rows: Frame, columns: list[str], file: InputFile
+) -> tuple[Frame, list[str]]:
+    """Leave out empty columns and rows at the end, which spreadsheets add."""
+    log = file.options.log
+    n_columns = len(columns)
+    while n_columns > 1 and not columns[n_columns - 1].strip():
+        n_columns -= 1
+    if n_columns < len(columns):
+        extra = [str(position) for position in range(n_columns, len(columns))]
+        has_cells = pl.any_horizontal(pl.col(extra).is_not_null()).any()
+        if rows.lazy().select(has_cells).collect().item():
+            return rows, columns
+
+        rows = rows.drop(extra)
+        columns = columns[:n_columns]
+        log.add("empty columns left out", times=len(extra))
+
+    last_is_empty = pl.all_horizontal(pl.all().is_null()).last()
+    if not rows.lazy().select(last_is_empty).collect().item():
+        return rows, columns
+
+    query = rows.lazy().select(pl.any_horizontal(pl.all().is_not_null()))
+    is_used = query.collect().to_series().to_numpy()
+    n_rows = int(np.flatnonzero(is_used).max(initial=-1)) + 1
+    log.add("empty rows left out", times=len(is_used) - n_rows)
+    return rows.head(n_rows), columns
+
+
+def _convert_marks(
+    rows: Frame, columns: list[str], text_columns: list[str], file: InputFile
+) -> Frame:
+    """Convert check marks to scores if the table has no other scores.
+
+    An empty cell is a no, unless the table has cells that say so, or has gold labels of
+    some instances: then it is missing.
+    """
+    score_columns = []
+    for position in range(len(columns)):
+        if str(position) not in text_columns:
+            score_columns.append(str(position))
+
+    schema = rows.lazy().collect_schema()
+    if not score_columns or schema[score_columns[0]] != pl.String:
+        return rows
+
+    marks = pl.col(score_columns).str.strip_chars().str.to_lowercase()
+    is_mark = marks.is_in([*_YES_MARKS, _NO_MARK, ""]) | marks.is_null()
+    has_only_marks = pl.all_horizontal(is_mark).all().alias("has_only_marks")
+    has_no = pl.any_horizontal(marks == _NO_MARK).any().alias("has_no")
+    summary = rows.lazy().select(has_only_marks, has_no).collect()
+    if not summary["has_only_marks"].item():
+        return rows
+
+    file.options.log.add("files with marks read as yes and no", file.name)
+    empty_value = 0.0
+    if summary["has_no"].item() or file.options.partial:
+        empty_value = float("nan")
+
+    score_by_mark = dict.fromkeys(_YES_MARKS, 1.0) | {_NO_MARK: 0.0, "": empty_value}
+    texts = marks.fill_null("")
+    return rows.with_columns(
+        texts.replace_strict(score_by_mark, return_dtype=pl.Float64)
+    )
+
+
 def _list_text_columns(columns: list[str], file: InputFile) -> list[str]:
     """Return the positions of the columns of names, as text."""
+    if is_short_label_studio(columns):
+        return list(map(str, range(len(columns))))
+
     roles = cells.find_roles(columns, file.options, file.name)
     if not roles:
         return ["0"]
@@ -194,8 +309,12 @@ def _parse_rows(
 ) -> Frame:
     """Parse the rows with the first type of scores that fits all of them."""
     message = ""
+    score_types = _SCORE_TYPES
+    if separator == ";":
+        score_types = _SCORE_TYPES_OF_SEMICOLONS
+
     # A type that does not fit fails at the first such cell.
-    for score_dtype in _SCORE_DTYPES:
+    for score_dtype, has_decimal_comma in score_types:
         schema: dict[str, type[pl.DataType]] = {}
         for position in range(len(columns)):
             schema[str(position)] = score_dtype
@@ -211,6 +330,7 @@ def _parse_rows(
                     has_header=False,
                     skip_rows=1,
                     separator=separator,
+                    decimal_comma=has_decimal_comma,
                 )
                 rows = collect(query)
         except InputError as error:

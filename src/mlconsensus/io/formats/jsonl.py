@@ -10,8 +10,10 @@ that language models produce are read, too, and counted in the log; strict readi
 refuses them. Records of annotation tools are recognized.
 """
 
+import contextlib
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -21,7 +23,7 @@ import numpy as np
 import polars as pl
 from scipy import sparse
 
-from ...errors import InputError, nearest
+from ...errors import EmptyFileError, InputError, nearest
 from ...predictions import Matrix, ScoreTable
 from .. import layouts
 from ..columns import ROLES
@@ -33,10 +35,12 @@ from .annotation_tools import TOOLS, Record, find_tool, make_list
 from .json_values import (
     LABEL_KEYS,
     Json,
+    ScoreParser,
     Tags,
     check_name,
     check_score,
     describe_kind,
+    get_by_path,
 )
 from .llm_answers import parse_answer
 from .registry import Collect, NamedFrame
@@ -169,6 +173,8 @@ class _AnswerCollector:
         self._first_numbers: dict[tuple[str | None, str], int] = {}
         self._has_models = False  # whether answers name their model
         self._errors: list[str] = []
+        self._scores = ScoreParser(file.options)
+        self._n_missing = 0  # number of answers in which the model abstains
 
         # Whether any entry has a key that the user names; documents of Annif have none.
         self._user_keys = set(file.options.columns.values())
@@ -193,6 +199,7 @@ class _AnswerCollector:
 
     def make_frame(self) -> NamedFrame:
         """Return the long table of all answers."""
+        self._convert_percentages()
         self._report_errors()
         if not self._has_user_key:
             self._options.log.files_without_named_columns.add(self._file.name)
@@ -205,7 +212,7 @@ class _AnswerCollector:
             if summary:
                 expected += f" ({summary})"
 
-            raise InputError(
+            raise EmptyFileError(
                 where=self._file.name,
                 found="no answer that can be read",
                 expected=expected,
@@ -240,13 +247,51 @@ class _AnswerCollector:
         if self._tool is not None:
             self._has_user_key = True
             for record in TOOLS[self._tool].parse(entry, self._options):
-                yield _parse_record(record, where, self._options, _TOOL_KEYS)
+                yield self._parse_record(record, where, _TOOL_KEYS)
             return
 
-        if isinstance(entry, dict) and not self._user_keys.isdisjoint(entry):
-            self._has_user_key = True
+        if isinstance(entry, dict):
+            entry = _resolve_paths(entry, self._user_keys)
+            if not self._user_keys.isdisjoint(entry):
+                self._has_user_key = True
 
-        yield _parse_record(entry, where, self._options, _list_keys(self._options))
+        yield self._parse_record(entry, where, _list_keys(self._options))
+
+    def _parse_record(
+        self, record: Json, where: str, keys: Mapping[str, tuple[str, ...]]
+    ) -> _Answer:
+        """Return the model, the instance and the labels of a record."""
+        options = self._options
+        if not isinstance(record, dict):
+            raise InputError(where=where, found=describe_kind(record), expected=_SHAPE)
+
+        key_by_part: dict[str, str | None] = {}
+        for part, candidates in keys.items():
+            key_by_part[part] = next(filter(record.__contains__, candidates), None)
+
+        _check_unused_keys(record, set(key_by_part.values()), where, options)
+
+        model_key = key_by_part["model"]
+        instance_key = key_by_part["instance"]
+        labels_key = key_by_part["labels"]
+        if instance_key is None:
+            _raise_missing_key(record, "instance", where, options)
+        if labels_key is None:
+            _raise_missing_key(record, "labels", where, options)
+
+        model = None
+        if model_key is not None:
+            model = check_name(record[model_key], f"{where}, model")
+
+        instance = check_name(record[instance_key], f"{where}, instance")
+        labels = record[labels_key]
+        tags: Tags | None
+        if options.strict and labels is not None:
+            tags = _check_tags(labels, where, options)
+        else:
+            tags = parse_answer(labels, where, options, self._scores)
+
+        return _Answer(model=model, instance=instance, tags=tags)
 
     def _add_answer(self, answer: _Answer, number: int, where: str) -> None:
         """Add the rows of one answer."""
@@ -271,6 +316,7 @@ class _AnswerCollector:
 
         if answer.tags is None:
             self._options.log.add("answers without labels read as missing")
+            self._n_missing += 1
             self._add_row(answer, None, math.nan, number)
             return
 
@@ -304,11 +350,55 @@ class _AnswerCollector:
                 if (label, model) not in pairs:
                     self._rows.append((instance, label, 0.0, model, 0))
 
+    def _convert_percentages(self) -> None:
+        """Divide numbers above 1 by 100 if they are percentages, else refuse them."""
+        if not self._scores.has_large_numbers:
+            return
+
+        log = self._options.log
+        is_percentage = self._scores.is_percentage_file([row[2] for row in self._rows])
+        rows = []
+        bad_answers = set()
+        for row in self._rows:
+            instance, label, score, model, number = row
+            if score > 1 and is_percentage:
+                log.add("percentages read as scores")
+                row = (instance, label, score / 100, model, number)
+            elif score > 1:
+                where = f"{self._file.name}, {self._unit} {number}, label {label!r}"
+                self._refuse_score(score, where)
+                bad_answers.add((model, instance))
+            rows.append(row)
+
+        # The other labels of a bad answer are left out, too.
+        self._rows = [row for row in rows if (row[3], row[0]) not in bad_answers]
+        for key in bad_answers:
+            del self._first_numbers[key]
+
+    def _refuse_score(self, score: float, where: str) -> None:
+        """Record the error for a number that is neither a score nor a percentage."""
+        try:
+            check_score(score, where, self._options.value_range)
+        except InputError as error:
+            self._add_error(str(error))
+
     def _add_error(self, message: str) -> None:
         """Record an entry that cannot be read, or raise if reading is strict."""
         self._errors.append(message)
         if self._options.strict:
             raise InputError(message) from None
+
+    def _check_most_are_good(self) -> None:
+        """Check that at most half of the answers are left out."""
+        n_bad = len(self._errors)
+        n_answers = n_bad + self._n_missing + len(self._first_numbers)
+        if n_bad > n_answers / 2:
+            raise InputError(
+                where=self._file.name,
+                found=f"{n_bad:,} of {n_answers:,} answers that cannot be read, such "
+                f"as {self._errors[0]}",
+                expected="at most half of them to be left out by --skip-bad",
+            )
 
     def _report_errors(self) -> None:
         """Raise one error for all entries that cannot be read, or log them."""
@@ -319,6 +409,7 @@ class _AnswerCollector:
             raise InputError(f"{errors[0]}; none of the answers can be read")
 
         if self._options.skip_bad:
+            self._check_most_are_good()
             example = errors[0].split(":")[0]
             if len(errors) > 1:
                 example = f"{len(errors):,} from {example}"
@@ -335,12 +426,30 @@ class _AnswerCollector:
             if len(errors) > 3:
                 examples.append("…")
 
+            _, _, expected = errors[0].partition(", expected ")
             message = (
                 f"{self._file.name}: found {len(errors)} bad answers"
-                f" ({'; '.join(examples)}), expected none"
+                f" ({'; '.join(examples)}), expected {expected or 'none'}"
             )
 
         raise InputError(f"{message} (--skip-bad leaves them out)")
+
+
+def _resolve_paths(entry: Record, paths: set[str]) -> Record:
+    """Add the values at paths such as ``"a.b[0]"`` to an object, under these names.
+
+    The objects in which they are found are removed.
+    """
+    resolved = dict(entry)
+    for path in paths.difference(entry):
+        if "." not in path and "[" not in path:
+            continue
+
+        with contextlib.suppress(LookupError):
+            resolved[path] = get_by_path(entry, path)
+            resolved.pop(re.split(r"[.\[]", path)[0], None)
+
+    return resolved
 
 
 def _list_keys(options: ReadOptions) -> Mapping[str, tuple[str, ...]]:
@@ -361,45 +470,6 @@ def _list_keys(options: ReadOptions) -> Mapping[str, tuple[str, ...]]:
 _TOOL_KEYS = {part: (part,) for part in _KEYS}
 
 
-def _parse_record(
-    record: Json,
-    where: str,
-    options: ReadOptions,
-    keys: Mapping[str, tuple[str, ...]],
-) -> _Answer:
-    """Return the model, the instance and the labels of a record."""
-    if not isinstance(record, dict):
-        raise InputError(where=where, found=describe_kind(record), expected=_SHAPE)
-
-    key_by_part: dict[str, str | None] = {}
-    for part, candidates in keys.items():
-        key_by_part[part] = next(filter(record.__contains__, candidates), None)
-
-    _check_unused_keys(record, set(key_by_part.values()), where, options)
-
-    model_key = key_by_part["model"]
-    instance_key = key_by_part["instance"]
-    labels_key = key_by_part["labels"]
-    if instance_key is None:
-        _raise_missing_key(record, "instance", where)
-    if labels_key is None:
-        _raise_missing_key(record, "labels", where)
-
-    model = None
-    if model_key is not None:
-        model = check_name(record[model_key], f"{where}, model")
-
-    instance = check_name(record[instance_key], f"{where}, instance")
-    labels = record[labels_key]
-    tags: Tags | None
-    if options.strict and labels is not None:
-        tags = _check_tags(labels, where, options)
-    else:
-        tags = parse_answer(labels, where, options)
-
-    return _Answer(model=model, instance=instance, tags=tags)
-
-
 def _check_unused_keys(
     record: Record, used_keys: set[str | None], where: str, options: ReadOptions
 ) -> None:
@@ -417,13 +487,16 @@ def _check_unused_keys(
         options.log.add("keys left out", key)
 
 
-def _raise_missing_key(record: Record, part: str, where: str) -> NoReturn:
+def _raise_missing_key(
+    record: Record, part: str, where: str, options: ReadOptions
+) -> NoReturn:
     """Raise the error for a record without instance or labels."""
     keys = ", ".join(map(repr, list(record)[:5])) or "none"
     role = part.removesuffix("s")
+    key = options.columns.get(role, part)
     raise InputError(
         where=where,
-        found=f"no key {part!r} among {keys}",
+        found=f"no key {key!r} among {keys}",
         expected=f"{_SHAPE}, or --columns {role}=… to name it",
     )
 

@@ -8,6 +8,8 @@ answer                                                   labels
 ``[{"label": "law", "score": 0.9}]``                     law with the score 0.9
 ``{"labels": …}``, ``{"tags": …}``, ``{"choices": …}``   those of the value
 text with JSON in it, or a Python list                   those of the last JSON
+``{"law": "85%"}``, ``law: high``                        law with the score 0.85; 0.95
+``{"result": {"labels": …}, "usage": {…}}``              those of the nested object
 ``law, war``, ``- law\n- war``, ``1. law\n2. war``         law, war
 ``law: 0.9, war (0.2)``                                  law and war with scores
 ``no labels apply``                                      an empty set
@@ -30,9 +32,9 @@ from ..options import ReadOptions
 from .json_values import (
     LABEL_KEYS,
     Json,
+    ScoreParser,
     Tags,
     check_name,
-    check_score,
     describe_kind,
 )
 
@@ -56,7 +58,8 @@ _BETWEEN_LABELS = re.compile(r"[,;|\n]|</?\w+>")
 _LIST_MARKS = " \t\r-*•\"'`"
 _MARKS = " \t.()*\"'`"
 _NUMBERING = re.compile(r"\d+[.)]\s+")
-_LABEL_WITH_SCORE = re.compile(r"(.*\S)\s*[:=(]\s*([01]|[01]?\.\d+)\)?")
+_LABEL_WITH_SCORE = re.compile(r"(.*\S)\s*[:=(]\s*([^:=()]+)\)?")
+_NUMBER = re.compile(r"[01]|[01]?\.\d+")
 _EMPTY_SET = re.compile(
     r"nothing\W*$|(there (are|is) )?(no|none|nothing)\b[^,;\n]*\b"
     r"(labels?|tags?|categor|topics?|appl|above|match|these\b|them\b)",
@@ -69,7 +72,12 @@ _REFUSAL = re.compile(
 )
 
 
-def parse_answer(answer: Json, where: str, options: ReadOptions) -> Tags | None:
+def parse_answer(
+    answer: Json,
+    where: str,
+    options: ReadOptions,
+    scores: ScoreParser | None = None,
+) -> Tags | None:
     """Return the labels in the answer of a language model.
 
     Parameters
@@ -80,6 +88,8 @@ def parse_answer(answer: Json, where: str, options: ReadOptions) -> Tags | None:
         Location of the answer, for messages.
     options : ReadOptions
         What is read differently from the file is added to its log.
+    scores : ScoreParser, default=None
+        Parses the scores of the file. By default, this answer is a file of its own.
 
     Returns
     -------
@@ -92,40 +102,44 @@ def parse_answer(answer: Json, where: str, options: ReadOptions) -> Tags | None:
     >>> parse_answer("Labels: law, war.", "line 1", ReadOptions())
     [('law', 1.0), ('war', 1.0)]
     """
-    raw_tags = _find_tags(answer, where, options)
+    if scores is None:
+        scores = ScoreParser(options)
+
+    raw_tags = _find_tags(answer, where, options, scores)
     if raw_tags is None:
         return None
 
-    scores: dict[str, float] = {}
+    score_by_label: dict[str, float] = {}
     for label, score in raw_tags:
         if label is None or (isinstance(label, str) and not label.strip()):
             options.log.add("empty tags left out")
             continue
 
-        if isinstance(score, str):
-            with contextlib.suppress(ValueError):
-                score = float(score)
-
         name = check_name(label, f"{where}, labels")
-        value = check_score(score, f"{where}, label {label!r}", options.value_range)
-        if name in scores:
+        value = scores.parse(score, f"{where}, label {label!r}")
+        if name in score_by_label:
             options.log.add("duplicate tags read once", name)
-            value = float(np.fmax(scores[name], value))
+            value = float(np.fmax(score_by_label[name], value))
 
-        scores[name] = value
+        score_by_label[name] = value
 
-    return list(scores.items())
+    return list(score_by_label.items())
 
 
 def _find_tags(
-    answer: Json, where: str, options: ReadOptions, is_in_text: bool = False
+    answer: Json,
+    where: str,
+    options: ReadOptions,
+    scores: ScoreParser,
+    is_in_text: bool = False,
 ) -> RawTags | None:
     """Return the labels and scores in nested texts, lists and objects."""
     if isinstance(answer, str):
-        answer = _parse_text(answer, where, options)
+        answer = _parse_text(answer, where, options, scores)
         is_in_text = True
 
     if isinstance(answer, dict):
+        answer = _unwrap_object(answer, is_in_text, options)
         key = _find_labels_key(answer, is_in_text)
         has_score = key is not None and _is_label_with_score(answer, key)
         if key is not None and not has_score:
@@ -133,7 +147,7 @@ def _find_tags(
                 if other_key != key:
                     options.log.add("keys left out", str(other_key))
 
-            return _find_tags(answer[key], where, options, is_in_text)
+            return _find_tags(answer[key], where, options, scores, is_in_text)
 
         if has_score:
             answer = [answer]
@@ -152,11 +166,44 @@ def _find_tags(
     tags: RawTags = []
     for item in answer:
         if isinstance(item, dict) and not _has_label(item):
-            tags += _find_tags(item, where, options, is_in_text) or []
+            tags += _find_tags(item, where, options, scores, is_in_text) or []
         else:
             tags.append(_split_item(item))
 
     return tags
+
+
+def _unwrap_object(
+    answer: dict[str, Json], is_in_text: bool, options: ReadOptions
+) -> dict[str, Json]:
+    """Return the only object inside an object that has a key for labels.
+
+    An object that has such a key itself, or that has none inside, is returned as it is.
+    """
+    if _find_labels_key(answer, is_in_text) is not None:
+        return answer
+
+    objects = _list_objects_with_labels(answer, is_in_text)
+    if len(objects) != 1:
+        return answer
+
+    for key, value in answer.items():
+        if not _list_objects_with_labels(value, is_in_text):
+            options.log.add("keys left out", str(key))
+    return objects[0]
+
+
+def _list_objects_with_labels(value: Json, is_in_text: bool) -> list[dict[str, Json]]:
+    """Return the objects inside a value that have a key for labels."""
+    if not isinstance(value, dict):
+        return []
+    if _find_labels_key(value, is_in_text) is not None:
+        return [value]
+
+    objects = []
+    for item in value.values():
+        objects += _list_objects_with_labels(item, is_in_text)
+    return objects
 
 
 def _find_labels_key(answer: dict[str, Json], is_in_text: bool) -> str | None:
@@ -218,8 +265,10 @@ def _split_item(item: Json) -> tuple[Json, Json]:
     return item, 1.0
 
 
-def _parse_text(text: str, where: str, options: ReadOptions) -> Json:
-    """Return the JSON in a text, or its labels; ``None`` without an answer."""
+def _parse_text(
+    text: str, where: str, options: ReadOptions, scores: ScoreParser
+) -> Json:
+    """Return the JSON in a text, or its labels; ``None`` if there is no answer."""
     text = _END_OF_REASONING.split(text)[-1].strip()
     text = text.strip("`").removeprefix("json").strip()
 
@@ -244,7 +293,7 @@ def _parse_text(text: str, where: str, options: ReadOptions) -> Json:
     if n_words > _MAX_WORDS or is_missing or _REFUSAL.match(text):
         return None
 
-    tags = _split_scores(parts)
+    tags = _split_scores(parts, scores)
     names = [label for label, _ in tags]
     if options.vocabulary and not any(map(options.resolve_label, names)):
         event = "texts without a label of the vocabulary"
@@ -275,17 +324,24 @@ def _split_labels(text: str) -> list[str]:
     return parts
 
 
-def _split_scores(parts: list[str]) -> list[tuple[str, str | None]]:
+def _split_scores(
+    parts: list[str], scores: ScoreParser
+) -> list[tuple[str, str | None]]:
     """Return labels with the text of their scores, ``None`` unless all have one."""
     tags: list[tuple[str, str | None]] = []
     for part in parts:
         match = _LABEL_WITH_SCORE.fullmatch(part)
-        if match is None:
+        if match is None or not _is_score(match[2], scores):
             return [(label, None) for label in parts]
 
         tags.append((match[1], match[2]))
 
     return tags
+
+
+def _is_score(text: str, scores: ScoreParser) -> bool:
+    """Return whether the text after a label is its score."""
+    return _NUMBER.fullmatch(text) is not None or scores.is_score_text(text)
 
 
 def _find_json(text: str) -> tuple[Json, int]:

@@ -116,6 +116,7 @@ _FORMATS = [
         options={"separator": "\t"},
         module_name="csv",
     ),
+    Format(title="Excel", suffixes=(".xlsx",), is_writable=False),
     Format(title="Parquet", suffixes=(".parquet", ".pq")),
     Format(title="Feather", suffixes=(".feather", ".arrow")),
     Format(title="JSONL", suffixes=(".jsonl", ".ndjson")),

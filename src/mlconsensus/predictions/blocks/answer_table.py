@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from ..alignment import BoolArray, FloatArray, IntArray
-from ..model_scores import Matrix
+from ..array_types import BoolArray, FloatArray, IntArray, Matrix
 from .base import PairwiseProducts
 
 # Up to this number of models, products of two are stored as arrays.

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy import sparse
 
-from ..alignment import BoolArray, FloatArray, IntArray
+from ..array_types import BoolArray, FloatArray, IntArray, Matrix
 from ..gold_labels import Gold
-from ..model_scores import Matrix
 from .pair_values import PairValues
 from .vote_patterns import VotePatterns
 

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy import sparse
 
-from ..alignment import Array, BoolArray, FloatArray, IntArray
-from ..model_scores import Matrix
+from ..array_types import Array, BoolArray, FloatArray, IntArray, Matrix, RowSlice
 from .base import (
     ClusterSums,
     InstanceInfo,
@@ -439,7 +438,7 @@ class DenseBlock(PredictionBlock):
         cross = means @ (vote_sum - self.n_instances / 2 * means).T
         return np.asarray(sums.scores.sum(axis=0) - cross - cross.T)
 
-    def _center_rows(self, rows: slice, means: FloatArray) -> FloatArray:
+    def _center_rows(self, rows: RowSlice, means: FloatArray) -> FloatArray:
         """Return the centered scores of some instances, 0 if missing, (m, r * l)."""
         centered = []
         for model, scores in enumerate(self._scores):
@@ -450,7 +449,7 @@ class DenseBlock(PredictionBlock):
             centered.append(values.ravel())
         return np.array(centered)
 
-    def _list_presence(self, rows: slice) -> FloatArray:
+    def _list_presence(self, rows: RowSlice) -> FloatArray:
         """Return 1 for each prediction of some instances, (m, r * l)."""
         presence = []
         for scores, mask in zip(self._scores, self._is_present, strict=True):

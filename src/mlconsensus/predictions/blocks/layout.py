@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from ..alignment import Array, BoolArray, FloatArray, IntArray
 from ..answer_rows import AnswerRows
-from ..model_scores import AlignedScores, Matrix
+from ..array_types import Array, BoolArray, FloatArray, IntArray, Matrix
+from ..model_scores import AlignedScores
 from .base import InstanceInfo, PredictionBlock
 from .dense import SPARSE_FILL, DenseBlock
 from .pair_values import NamedPairs

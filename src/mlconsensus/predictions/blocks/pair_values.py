@@ -7,15 +7,13 @@ of `PairValues` and do not know which of the two they have.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from scipy import sparse
 
-from ..alignment import Array, FloatArray, IntArray
-from ..model_scores import Matrix
+from ..array_types import Array, Elementwise, FloatArray, FloatDtype, IntArray, Matrix
 
 
 class PairValues(ABC):
@@ -24,7 +22,7 @@ class PairValues(ABC):
     shape: tuple[int, int]
 
     @abstractmethod
-    def map(self, function: Callable[..., Array], *others: "Operand") -> "PairValues":
+    def map(self, function: Elementwise, *others: "Operand") -> "PairValues":
         """Apply an elementwise function.
 
         Parameters
@@ -94,7 +92,7 @@ class DenseValues(PairValues):
         """The values, shape (n, l)."""
         return self._array
 
-    def map(self, function: Callable[..., Array], *others: "Operand") -> PairValues:
+    def map(self, function: Elementwise, *others: "Operand") -> PairValues:
         if self.array.strides[0] == 0 and self.array.size > 0:
             # One row that is repeated: it is the same for all patterns of votes.
             for operand in others:
@@ -147,9 +145,7 @@ class Quotients(DenseValues):
     (array([[0.5, 0. ]]), array([0.5, 0. ]))
     """
 
-    def __init__(
-        self, numerators: Array, divisor: float, dtype: np.dtype[np.floating]
-    ) -> None:
+    def __init__(self, numerators: Array, divisor: float, dtype: FloatDtype) -> None:
         self._numerators = numerators
         self._divisor = divisor
         self._dtype = dtype
@@ -239,7 +235,7 @@ class PatternValues(DenseValues):
     def sum_over_instances(self) -> FloatArray:
         return np.asarray((self.index.counts * self.table).sum(axis=0))
 
-    def map(self, function: Callable[..., Array], *others: "Operand") -> PairValues:
+    def map(self, function: Elementwise, *others: "Operand") -> PairValues:
         operands = [self._get_table(operand) for operand in others]
         tables = [operand for operand in operands if operand is not None]
         if len(tables) < len(others):
@@ -333,7 +329,7 @@ class NamedValues(PairValues):
         self.other = other
         self.shape = pairs.shape
 
-    def map(self, function: Callable[..., Array], *others: "Operand") -> PairValues:
+    def map(self, function: Elementwise, *others: "Operand") -> PairValues:
         named = [self._get_named(operand) for operand in others]
         rest = [self._get_other(operand) for operand in others]
         return NamedValues(
@@ -395,7 +391,7 @@ def _get_array(operand: "Operand") -> Array | float:
     return operand  # type: ignore[return-value]
 
 
-def _choose_dtype(default: FloatArray | float) -> np.dtype[np.floating]:
+def _choose_dtype(default: FloatArray | float) -> FloatDtype:
     """Return the type of quotients: float32 if that of the default is."""
     if isinstance(default, np.ndarray) and default.dtype == np.float32:
         return np.dtype(np.float32)
@@ -407,13 +403,11 @@ def _is_positive_constant(array: Array) -> bool:
     return bool(array.size > 0 and not any(array.strides) and array.flat[0] > 0)
 
 
-def _divide(
-    numerator: Array, denominator: Array, default: FloatArray | float
-) -> FloatArray:
+def _divide(numerator: Array, denominator: Array, default: FloatArray | float) -> Array:
     """Divide arrays, with the default where the denominator is 0."""
     dtype = _choose_dtype(default)
     defaults = np.broadcast_to(np.asarray(default, dtype=dtype), numerator.shape)
-    quotient = np.array(defaults)
+    quotient: Array = np.array(defaults)
     divisors = np.asarray(denominator, dtype=np.float64)
     np.divide(
         numerator, divisors, out=quotient, where=divisors != 0, casting="same_kind"

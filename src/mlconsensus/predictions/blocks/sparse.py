@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy import sparse
 
-from ..alignment import Array, BoolArray, FloatArray, IntArray
-from ..model_scores import Matrix
+from ..array_types import Array, BoolArray, FloatArray, IntArray, Matrix
 from .answer_table import AnswerTable
 from .base import (
     ClusterSums,

@@ -14,8 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from ...errors import InputError
-from ..alignment import Array, BoolArray, FloatArray, IntArray
-from ..model_scores import Matrix
+from ..array_types import Array, BoolArray, FloatArray, IntArray, Matrix
 
 # Patterns of so many models have a number in base 3 that fits into 64 bits. Patterns
 # of more models are hardly ever equal, and equal ones are not joined.
