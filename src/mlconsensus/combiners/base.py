@@ -93,7 +93,7 @@ class BaseCombiner(Estimator):
     comparable: ClassVar[bool] = True  # whether scores of instances can be compared
     additive: ClassVar[bool] = True  # whether predictions contribute independently
     in_float32: ClassVar[tuple[str, ...]] = ()  # fields of the solution in float32
-    one_thread_below: ClassVar[int] = 0  # labels, below which BLAS uses one thread
+    one_thread_below: ClassVar[int] = 64  # labels, below which BLAS uses one thread
     solves_at_once: ClassVar[bool] = False  # whether `_solve` needs no linear algebra
 
     weights: Weights = None
