@@ -51,6 +51,19 @@ def test_an_error_in_one_block_ends_the_pass():
         local.map_blocks(panel, broken)
 
 
+def test_threads_follow_the_limit_of_a_container(monkeypatch, tmp_path):
+    monkeypatch.setattr(memory, "_GROUP", tmp_path)
+    cores = range(8)
+    monkeypatch.setattr(
+        memory.os, "sched_getaffinity", lambda process: cores, raising=False
+    )
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert memory.count_cores() == 8
+    for text, n_cores in (("max 100000", 8), ("250000 100000", 3), ("50000 100000", 1)):
+        (tmp_path / "cpu.max").write_text(text)
+        assert memory.count_cores() == n_cores
+
+
 def test_threads_follow_the_users_wish(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     assert memory.count_cores() == 1
