@@ -57,8 +57,6 @@ class Consensus:
         spaces (docs/many-labels.md).
     method : str
         Identifier of the method.
-    reason : str
-        Why this method was used, and what its solution shows.
     combiner : BaseCombiner
         The fitted combiner, which can be applied to new instances.
     instances : ndarray of shape (n,)
@@ -67,6 +65,8 @@ class Consensus:
         Names of the labels (l).
     predictions : Predictions
         The predictions that were combined.
+    is_default : bool
+        Whether the method was used because the user did not choose one.
 
     Examples
     --------
@@ -79,11 +79,16 @@ class Consensus:
 
     scores: Scores
     method: str
-    reason: str
     combiner: BaseCombiner
     instances: Names
     labels: tuple[str, ...]
     predictions: Predictions
+    is_default: bool = False
+
+    @cached_property
+    def reason(self) -> str:
+        """Why this method was used, and what its solution shows."""
+        return describe_choice(self.combiner, self.is_default)
 
     @property
     def families(self) -> dict[str, str]:
@@ -182,7 +187,7 @@ class Consensus:
         consensus = self
         if note:
             again = combine(panel, method=self.combiner.make_unfitted_copy())
-            consensus = replace(again, reason=self.reason)
+            consensus = replace(again, is_default=self.is_default)
         truth_values = None
         if truth is not None:
             truth_values = truth_table(truth, "truth", self.instances, self.labels)
@@ -467,9 +472,9 @@ def combine(
     return Consensus(
         scores=scores,
         method=combiner.identifier,
-        reason=describe_choice(method, combiner),
         combiner=combiner,
         instances=panel.instances,
         labels=panel.labels,
         predictions=panel,
+        is_default=method is None,
     )

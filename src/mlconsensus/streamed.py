@@ -110,7 +110,7 @@ def write_consensus(
     )
     return Written(
         method=combiner.identifier,
-        reason=describe_choice(method, combiner),
+        reason=describe_choice(combiner, is_default=method is None),
         combiner=combiner,
         n_missing=n_missing,
     )

@@ -245,7 +245,6 @@ class OutputOptions:
             consensus = library.Consensus(
                 combiner.transform(predictions),
                 combiner.identifier,
-                "",
                 combiner,
                 predictions.instances,
                 predictions.labels,

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from ..decision import Empty
     from ..linalg.sparse_scores import SparseScores
 
+# Matrices with so few columns are solved at once. BLAS does not start threads for them.
+_FEW_COLUMNS = 64
+
 # What `Predictions` takes, besides predictions themselves.
 PredictionsLike = BasePredictions | ArrayLike | Mapping[str, object] | Sequence[object]
 
@@ -773,7 +776,8 @@ class BaseCombiner(Estimator):
         statistics = self.statistics_
         if self.privacy_ is not None:
             statistics = self.privacy_.remove_noise(self)
-        if self.solves_at_once:
+        n_columns = len(self.models_) * len(self.labels_) + len(self.clusters_)
+        if self.solves_at_once or n_columns <= _FEW_COLUMNS:
             return self._solve(statistics)
         uses_one_thread = len(self.labels_) < self.one_thread_below
         return local.solve(partial(self._solve, statistics), uses_one_thread)
@@ -822,4 +826,7 @@ def _apply_to_block(
         weighted = predictions.weighted(weights)
 
     scores = combiner._apply(combiner._make_block(weighted), solution)
-    return predictions.answered(scores.astype(dtype, copy=False))
+    scores = scores.astype(dtype, copy=False)
+    if predictions.gold is None:
+        return scores
+    return predictions.answered(scores)

@@ -199,23 +199,23 @@ def make_combiner(
     return combiner
 
 
-def describe_choice(method: Method, combiner: BaseCombiner) -> str:
+def describe_choice(combiner: BaseCombiner, is_default: bool) -> str:
     """Return why a method was used, and what its solution shows.
 
     Parameters
     ----------
-    method : str or BaseCombiner or None
-        What the user asked for.
     combiner : BaseCombiner
         The fitted combiner.
+    is_default : bool
+        Whether the user did not choose a method.
 
     Returns
     -------
     str
     """
-    reason = "it is the default"
-    if method is not None:
-        reason = "it was requested"
+    reason = "it was requested"
+    if is_default:
+        reason = "it is the default"
     description = combiner.describe_solution(combiner.solution_)
     if description:
         return f"{reason}: {description}"

@@ -112,7 +112,8 @@ class DenseValues(PairValues):
         self, denominator: PairValues, default: FloatArray | float
     ) -> PairValues:
         divisors = denominator.to_array()
-        if _is_positive_constant(divisors):
+        is_constant = not any(divisors.strides) and divisors.size > 0
+        if is_constant and divisors.flat[0] > 0:
             divisor = float(divisors.flat[0])
             return Quotients(self.array, divisor, _choose_dtype(default))
         return DenseValues(_divide(self.array, divisors, default))
@@ -400,11 +401,6 @@ def _choose_dtype(default: FloatArray | float) -> np.dtype[np.floating]:
     if isinstance(default, np.ndarray) and default.dtype == np.float32:
         return np.dtype(np.float32)
     return np.dtype(np.float64)
-
-
-def _is_positive_constant(array: Array) -> bool:
-    """Return whether an array consists of one positive number that is repeated."""
-    return bool(array.size > 0 and not any(array.strides) and array.flat[0] > 0)
 
 
 def _divide(
