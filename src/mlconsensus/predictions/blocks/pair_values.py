@@ -197,10 +197,7 @@ class PatternIndex:
 
     def look_up(self, table: FloatArray) -> FloatArray:
         """Return the entry (q, l) of each pair's pattern and label, (n, l)."""
-        n_labels = table.shape[1]
-        positions = self.numbers * np.intp(n_labels)
-        positions += np.arange(n_labels)
-        return np.asarray(table.ravel()[positions])
+        return np.asarray(table[self.numbers, np.arange(table.shape[1])])
 
 
 class PatternValues(DenseValues):
