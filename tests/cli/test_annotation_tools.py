@@ -57,7 +57,7 @@ def test_label_studio_and_back(run, tmp_path):
     ]
     assert all(0 < task["predictions"][0]["score"] <= 1 for task in tasks)
     ran = run("agreement", export, "--columns", columns, "--json")
-    assert json.loads(ran.out)["raters"]
+    assert json.loads(ran.out)["models"]
 
 
 def test_a_format_that_is_forced_on_other_files_is_refused_in_one_line(run):

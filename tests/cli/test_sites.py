@@ -266,7 +266,7 @@ def stats(run, sites):
     [
         (
             "solve n.stats a.stats -o x.model",
-            "a.stats: found method = 'MLCM-a', expected 'MLCM-r' as in n.stats",
+            "a.stats: found method = 'mlcm_a', expected 'mlcm_r' as in n.stats",
         ),
         (
             "solve n.stats --without s.stats -o x.model",

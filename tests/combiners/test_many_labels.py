@@ -233,8 +233,8 @@ def test_what_does_not_fit_is_refused_before_the_work(monkeypatch):
     monkeypatch.setattr("mlconsensus.combiners.memory.available_memory", lambda: 2**20)
     for combiner in (mlc.MLCMr(), mlc.WeightedConsensus()):
         asked = (
-            f"{combiner.name}: found 3 models × 60 instances × 3,000 labels, "
-            f"which would take .* expected one of MV, DS"
+            f"{combiner.identifier}: found 3 models × 60 instances × 3,000 labels, "
+            f"which would take .* expected majority_vote or dawid_skene"
         )
         with pytest.raises(mlc.InputError, match=asked):
             combiner.fit(panel)
@@ -242,7 +242,8 @@ def test_what_does_not_fit_is_refused_before_the_work(monkeypatch):
     monkeypatch.setattr("mlconsensus.combiners.memory.available_memory", lambda: 2**34)
     with pytest.raises(
         mlc.InputError,
-        match="BGCM: found 1,000 models .* would take .* GiB, expected one of MV, DS$",
+        match="bgcm: found 1,000 models .* would take .* GiB, "
+        "expected majority_vote or dawid_skene$",
     ):
         mlc.BGCM().fit(thousand)
     monkeypatch.setattr("mlconsensus.combiners.memory.available_memory", lambda: 2**20)

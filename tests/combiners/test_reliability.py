@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from mlconsensus import WeightedConsensus
 from mlconsensus.combiners.reliability import (
+    estimate_reliability,
     find_families,
     find_signs,
-    fit_reliability,
     has_lone_model,
 )
 
@@ -26,7 +27,7 @@ def correlate(reliability):
 @pytest.mark.parametrize("n_models", [3, 5, 9])
 def test_reliabilities_are_those_that_made_the_correlations(n_models):
     reliability = np.linspace(0.8, 0.4, n_models)
-    fitted = fit_reliability(correlate(reliability), precise(n_models, 1e8))
+    fitted = estimate_reliability(correlate(reliability), precise(n_models, 1e8))
     np.testing.assert_allclose(fitted, reliability, atol=0.01)
 
 
@@ -65,3 +66,18 @@ def test_models_with_common_errors_are_a_family():
     family = find_families(correlation, precise(6))
     assert len(set(family[:3].tolist())) == 1
     assert len(set(family[3:].tolist())) == 3
+
+
+def test_two_good_models_next_to_weak_ones_are_not_a_family():
+    """Weak models see the reliability of good ones with large sampling errors."""
+    quality = np.array([0.98, 0.98, 0.3, 0.3, 0.2, 0.2, 0.2])
+    rng = np.random.default_rng(0)
+    n_families = []
+    for _ in range(20):
+        truth = rng.random((200, 10)) < 0.3
+        guesses = rng.random((7, *truth.shape)) < 0.3
+        is_right = rng.random(guesses.shape) < quality[:, np.newaxis, np.newaxis]
+        scores = np.where(is_right, truth, guesses)
+        combiner = WeightedConsensus().fit(scores)
+        n_families.append(len(set(combiner.families_.values())))
+    assert n_families == [7] * 20

@@ -256,7 +256,7 @@ def test_a_method_of_ones_own_has_no_file(tmp_path):
     [
         (
             mlc.MLCMa().fit(PANEL),
-            "combiner 1: found method = 'MLCM-a', expected 'MLCM-r' as in combiner 0",
+            "combiner 1: found method = 'mlcm_a', expected 'mlcm_r' as in combiner 0",
         ),
         (
             mlc.MLCMr(alpha=3.0).fit(PANEL),

@@ -7,11 +7,11 @@ labels are modeled by
 .. math::
 
     \operatorname{logit} P(\text{relevant}) =
-        a + b t + c s + g_j v(t) + \sum_k w_k (y_k - s) \qquad (4)
+        a + b t + c s + g_j + h_j v(t) + \sum_k w_k (y_k - s) \qquad (4)
 
-The curve (a, b, c) recalibrates the score, w changes the weights of models, and g
-changes how steeply the log odds of a label rise. The priors are
-:math:`w_k \sim N(0, \tau^2)`, :math:`g_j \sim N(0, \sigma^2)`, a and c
+The curve (a, b, c) recalibrates the score, w changes the weights of models, and g and h
+change the level of a label's log odds and how steeply they rise. The priors are
+:math:`w_k \sim N(0, \tau^2)`, :math:`g_j, h_j \sim N(0, \sigma^2)`, a and c
 :math:`\sim N(0, 3^2)`, and :math:`b \sim N(1, 1)`. The fits for all :math:`\tau` and
 :math:`\sigma` are averaged by their evidence (Laplace's approximation). If w or g is
 more likely to be 0 than not, it is set to 0.
@@ -25,7 +25,7 @@ symbol              variable               shape
 ==================  =====================  =========================================
 :math:`a, b, c`     ``curve``              (3,)
 :math:`w`           ``model_weights``      (m,)
-:math:`g`           ``label_slopes``       (l,)
+:math:`g, h`        ``label_shifts``       (2, l)
 :math:`\eta`        ``power``              number
 ==================  =====================  =========================================
 """
@@ -42,8 +42,8 @@ from ..predictions.blocks import PredictionBlock
 # Standard deviations of w: log odds that a full vote of one model adds. The first
 # stands for w = 0.
 _TAUS = (1e-5, 0.1, 0.3, 1.0, 3.0)
-# Standard deviations of g, likewise.
-_SIGMAS = (1e-5, 0.3, 1.0)
+# Standard deviations of g and h, likewise.
+_SIGMAS = (1e-5, 0.1, 0.3, 1.0)
 # Prior probability that w, or g, is 0.
 _PRIOR_ABSENT = 0.3
 # Scores of 0 and 1 have odds of 1 to 200.
@@ -61,7 +61,7 @@ class GoldCorrection:
 
     curve: FloatArray  # (3,) a, b and c
     model_weights: FloatArray  # (m,) w
-    label_shifts: FloatArray  # (2, l) g, the level and the slope
+    label_shifts: FloatArray  # (2, l) g and h
 
     def correct(self, scores: FloatArray) -> FloatArray:
         """Return the log odds of scores (n, l) without the models' part of (4)."""
@@ -264,7 +264,7 @@ def _fit_logistic(
 
 
 def _compute_probabilities(log_evidence: FloatArray) -> FloatArray:
-    """Return the posterior probability of each tau and sigma, (7, 4).
+    """Return the posterior probability of each tau and sigma, (5, 4).
 
     If w, or g, is more likely to be 0 than not, it is 0.
     """

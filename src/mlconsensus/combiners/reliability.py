@@ -45,9 +45,10 @@ from ..predictions.blocks import PredictionBlock
 # errors that they can share, unexplained.
 _MIN_UNEXPLAINED = 1 / 3
 # Squared correlation of other models from which they can tell who is a family.
-_WITNESS_INFORMATION = 0.1**2
-# Number of other models that are asked.
+_WITNESS_INFORMATION = 0.05**2
+# Number of other models that are asked, and standard errors of what they explain.
 _MAX_WITNESSES = 64
+_N_ERRORS = 1.0
 # Standard errors by which agreement must exceed chance to be used at all.
 _SIGNIFICANT = 3.0
 # Reliability of a single model, whose agreement cannot be measured.
@@ -278,14 +279,16 @@ def find_families(correlation: FloatArray, precision: FloatArray) -> IntArray:
         if node < n_models:
             continue
         first, second, distance, _ = tree[node - n_models]
-        if _is_family(correlation, members[node], 1 - distance):
+        if _is_family(correlation, precision, members[node], 1 - distance):
             family[members[node]] = members[node].min()
         else:
             nodes.extend([int(first), int(second)])
     return np.unique(family, return_inverse=True)[1]
 
 
-def _is_family(correlation: FloatArray, members: IntArray, agreement: float) -> bool:
+def _is_family(
+    correlation: FloatArray, precision: FloatArray, members: IntArray, agreement: float
+) -> bool:
     """Return whether members agree more than others explain.
 
     Independent members would agree by q, their squared reliability. By (1), two other
@@ -309,10 +312,15 @@ def _is_family(correlation: FloatArray, members: IntArray, agreement: float) -> 
     np.fill_diagonal(between, 0)
 
     # Without informative pairs of others, everything counts as explained.
-    information = (between**2).sum() / 2
+    information = (between**2).sum() / 2 + _WITNESS_INFORMATION
     explained = (seen * between).sum() / 2 + _WITNESS_INFORMATION * agreement
-    explained = explained / (information + _WITNESS_INFORMATION)
-    unexplained = agreement - explained
+    explained = explained / information
+
+    # Sampling error of r_o r_o' - q R_oo', for each pair of others.
+    squared = np.add.outer(with_members**2, with_members**2) + explained**2
+    variance = squared / np.maximum(precision[np.ix_(others, others)], 1)
+    error = np.sqrt((variance * between**2).sum() / 2) / information
+    unexplained = agreement - explained - _N_ERRORS * error
     return bool(unexplained > _MIN_UNEXPLAINED * min(agreement, 1 - explained))
 
 

@@ -79,7 +79,7 @@ class Explanation:
     >>> scores = [[[1, 1], [1, 0]], [[0, 1], [1, 0]]]
     >>> panel = mlc.Predictions(scores, models=["ana", "bert"], labels=["news", "war"])
     >>> print(mlc.explain(mlc.MLCMr().fit(panel), panel, 0, "news").to_text())
-    instance 0, label news: 0.3462 by MLCM-r, 0.5000 by voting
+    instance 0, label news: 0.3462 by mlcm_r, 0.5000 by voting
     <BLANKLINE>
     model  label  said  consensus   voting
     ana    news      1    +0.2692  +0.5000

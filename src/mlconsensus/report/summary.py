@@ -79,7 +79,7 @@ def summarize(
     >>> panel, truth = mlc.datasets.make_panel(n_instances=100, random_state=0)
     >>> summary = summarize(mlc.combine(panel), truth)
     >>> summary.panel.n_models, summary.judged.results[0].name
-    (5, 'weighted_consensus')
+    (5, 'Weighted')
     """
     # A truth that does not fit is refused before the work
     matched = None

@@ -182,8 +182,8 @@ def check_budget(
     >>> check_budget(WeightedConsensus, epsilon=1.0, delta=1e-6)
     Traceback (most recent call last):
     ...
-    mlconsensus.errors.InputError: privacy: found weighted_consensus, for whose ...,
-    expected MLCM-r or MLCM-a
+    mlconsensus.errors.InputError: privacy: found weighted_consensus, for whose ...
+    expected mlcm_r or mlcm_a
     """
     name = combiner_type.identifier
     if name not in PRIVATE_METHODS:
