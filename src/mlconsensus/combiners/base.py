@@ -487,7 +487,7 @@ class BaseCombiner(Estimator):
 
     @property
     def model_weights_(self) -> FloatArray:
-        """Reliability of each model over all labels (m,), if the method estimates it."""
+        """Reliability of each model (m,), if the method estimates it."""
         names = field_names(self.Solution)
         if "model_reliability" not in names:
             name = type(self).__name__

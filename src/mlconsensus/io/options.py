@@ -16,6 +16,7 @@ UNIT_RANGE: ValueRange = (0.0, 1.0)  # of predictions
 FINITE_RANGE: ValueRange = (-_LARGEST, _LARGEST)  # of the truth or a consensus
 
 
+@dataclass
 class ReadLog:
     """Counts of what was changed or left out while files were read.
 
@@ -28,9 +29,9 @@ class ReadLog:
     "keys left out: 2 ('reason'); duplicate tags read once: 1"
     """
 
-    def __init__(self) -> None:
-        self._counts: dict[str, Counter[str]] = {}
-        self.files_without_named_columns: set[str] = set()
+    files_without_named_columns: set[str] = field(default_factory=set)
+    # How often each event occurred, by the name that it was done to.
+    _counts: dict[str, Counter[str]] = field(default_factory=dict)
 
     def add(self, event: str, name: str = "", times: int = 1) -> None:
         """Count an event.
