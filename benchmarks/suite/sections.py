@@ -59,7 +59,13 @@ def related():
     name = "related Weighted"
     yield (
         name,
-        partial(_case, what="ours", method="Weighted", shape=SMALL, kind="related"),
+        partial(
+            _case,
+            what="ours",
+            method="weighted_consensus",
+            shape=SMALL,
+            kind="related",
+        ),
     )
     yield "related peer crowdkit-ds", partial(_peer, "crowdkit-ds", "related")
 

@@ -101,7 +101,14 @@ def test_a_terminal_sees_a_bar(run, panel, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setattr("rich.console.Console.is_terminal", True)
     monkeypatch.setattr("mlconsensus.Predictions.block_size", property(lambda panel: 1))
-    ran = run("combine", "a.csv", "b.csv", "-o", "out.csv")
+    # Fewer labels are solved at once, without a bar.
+    labels = [f"label {number}" for number in range(40)]
+    for name in ("wide_a.csv", "wide_b.csv"):
+        rows = [",".join(["id", *labels]), ",".join(["7"] + 40 * ["1"])]
+        rows.append(",".join(["8"] + 40 * ["0"]))
+        (panel / name).write_text("\n".join(rows) + "\n")
+
+    ran = run("combine", "wide_a.csv", "wide_b.csv", "-o", "out.csv")
     for doing in ("gathering", "solving", "combining"):
         assert doing in ran.err
     assert ran.out == ""

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+import threadpoolctl
 from scipy import sparse
 
 import mlconsensus as mlc
@@ -48,6 +49,19 @@ def test_an_error_in_one_block_ends_the_pass():
 
     with pytest.raises(ValueError, match="block at fault"):
         local.map_blocks(panel, broken)
+
+
+def test_threads_follow_the_limit_of_a_container(monkeypatch, tmp_path):
+    monkeypatch.setattr(memory, "_GROUP", tmp_path)
+    cores = range(8)
+    monkeypatch.setattr(
+        memory.os, "sched_getaffinity", lambda process: cores, raising=False
+    )
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert memory.count_cores() == 8
+    for text, n_cores in (("max 100000", 8), ("250000 100000", 3), ("50000 100000", 1)):
+        (tmp_path / "cpu.max").write_text(text)
+        assert memory.count_cores() == n_cores
 
 
 def test_threads_follow_the_users_wish(monkeypatch):
@@ -95,3 +109,22 @@ def test_an_interruption_is_heard_while_threads_work(where):
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=30)  # a third of what the work takes
     assert output.splitlines()[-1] == b"heard"
+
+
+def count_blas_threads(block):
+    """Return the number of threads that BLAS uses while a block is worked on."""
+    counts = []
+    for library in threadpoolctl.threadpool_info():
+        if library["user_api"] == "blas":
+            counts.append(library["num_threads"])
+    return max(counts)
+
+
+def test_blas_uses_one_thread_for_a_block_with_small_matrices():
+    small_matrices = mlc.Predictions(np.zeros((4, 4000, 20), dtype=bool))
+    large_matrices = mlc.Predictions(np.zeros((1, 3000, 600), dtype=bool))
+    with threadpoolctl.threadpool_limits(2, user_api="blas"):
+        assert local.reduce_blocks(small_matrices, count_blas_threads) == 1
+        assert local.map_blocks(small_matrices, count_blas_threads) == 1
+        assert local.reduce_blocks(large_matrices, count_blas_threads) == 2
+        assert count_blas_threads(small_matrices) == 2

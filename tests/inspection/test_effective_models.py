@@ -10,7 +10,7 @@ from mlconsensus.inspection.effective_models import (
 )
 from mlconsensus.inspection.pairwise import compute_pairwise_statistics
 from mlconsensus.linalg.annotations import make_annotations
-from mlconsensus.metrics.intervals import Estimate
+from mlconsensus.metrics.estimate import Estimate
 
 
 def _make_models(m, error, seed, n=500, l=6):

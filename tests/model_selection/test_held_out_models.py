@@ -5,7 +5,7 @@ import pytest
 
 import mlconsensus as mlc
 from mlconsensus.combiners.registry import list_by_name
-from mlconsensus.metrics.intervals import Estimate
+from mlconsensus.metrics.estimate import Estimate
 from mlconsensus.model_selection import held_out_models as module
 from mlconsensus.text import plural
 

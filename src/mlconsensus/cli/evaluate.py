@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..inspection.similar_labels import Alias
+    from ..metrics.estimate import Estimate
     from ..metrics.ground_truth import MatchedTruth
-    from ..metrics.intervals import Estimate
     from ..predictions import FloatArray, Matrix, Names, ScoreTable
     from ..predictions.families import FamiliesLike
 

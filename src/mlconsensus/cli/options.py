@@ -241,9 +241,10 @@ class LargePanelOptions(PanelOptions):
         """Check whether the files can be streamed and take half of the free memory."""
         # Files that cannot be streamed are read; errors in them are reported then.
         with suppress(InputError):
-            check_streaming()
             n_bytes = library.estimate_memory(self.files, self.input_format)
-            return n_bytes > library.available_memory() / 2
+            if n_bytes > library.available_memory() / 2:
+                check_streaming()
+                return True
 
         return False
 

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from ..decision import Empty
     from ..linalg.sparse_scores import SparseScores
 
+# Matrices with so few columns are solved at once. BLAS does not start threads for them.
+_FEW_COLUMNS = 64
+
 # What `Predictions` takes, besides predictions themselves.
 PredictionsLike = BasePredictions | ArrayLike | Mapping[str, object] | Sequence[object]
 
@@ -93,7 +96,7 @@ class BaseCombiner(Estimator):
     comparable: ClassVar[bool] = True  # whether scores of instances can be compared
     additive: ClassVar[bool] = True  # whether predictions contribute independently
     in_float32: ClassVar[tuple[str, ...]] = ()  # fields of the solution in float32
-    one_thread_below: ClassVar[int] = 0  # labels, below which BLAS uses one thread
+    one_thread_below: ClassVar[int] = 64  # labels, below which BLAS uses one thread
     solves_at_once: ClassVar[bool] = False  # whether `_solve` needs no linear algebra
 
     weights: Weights = None
@@ -480,7 +483,7 @@ class BaseCombiner(Estimator):
 
     @property
     def model_weights_(self) -> FloatArray:
-        """Reliability of each model over all labels (m,), if the method estimates it."""
+        """Reliability of each model (m,), if the method estimates it."""
         names = field_names(self.Solution)
         if "model_reliability" not in names:
             name = type(self).__name__
@@ -769,7 +772,8 @@ class BaseCombiner(Estimator):
         statistics = self.statistics_
         if self.privacy_ is not None:
             statistics = self.privacy_.remove_noise(self)
-        if self.solves_at_once:
+        n_columns = len(self.models_) * len(self.labels_) + len(self.clusters_)
+        if self.solves_at_once or n_columns <= _FEW_COLUMNS:
             return self._solve(statistics)
         uses_one_thread = len(self.labels_) < self.one_thread_below
         return local.solve(partial(self._solve, statistics), uses_one_thread)
@@ -818,4 +822,7 @@ def _apply_to_block(
         weighted = predictions.weighted(weights)
 
     scores = combiner._apply(combiner._make_block(weighted), solution)
-    return predictions.answered(scores.astype(dtype, copy=False))
+    scores = scores.astype(dtype, copy=False)
+    if predictions.gold is None:
+        return scores
+    return predictions.answered(scores)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
 from dataclasses import replace
 from functools import cache, partial, reduce
@@ -34,8 +35,10 @@ from .threads import (
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
-# Up to this number of predictions, one block is faster than several on threads.
+# Up to this number of predictions, BLAS does not start threads.
 _SMALL = 2**18
+# Up to this number of predictions times labels, BLAS is faster with one thread.
+_LITTLE_WORK = 2**28
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -84,8 +87,9 @@ def reduce_blocks(
         raise InputError(
             where="predictions", found="no instance", expected="at least one"
         )
-    if _is_small(source):
-        return compute_statistics(source)
+    if _is_one_block(source):
+        with _limit_blas_threads(source):
+            return compute_statistics(source)
 
     size = source.block_size
     n_blocks = _count_blocks(source, size)
@@ -127,9 +131,9 @@ def map_blocks(
         lazy_scores: T = source.map_blocks(apply, dtype)
         return lazy_scores
 
-    if _is_small(source) and not source.many:
-        small_scores: T = np.asarray(apply(source), dtype=dtype)  # type: ignore[assignment]
-        return small_scores
+    if _is_one_block(source):
+        with _limit_blas_threads(source):
+            return apply(source)
     if source.many:
         size = source.block_size
         n_blocks = _count_blocks(source, size)
@@ -257,13 +261,9 @@ def _fill_blocks(
     return scores
 
 
-def _is_small(source: BasePredictions) -> TypeGuard[Predictions]:
-    """Return whether predictions are in memory and need neither blocks nor threads."""
-    return (
-        isinstance(source, Predictions)
-        and source.n_predictions <= _SMALL
-        and len(source) <= source.block_size
-    )
+def _is_one_block(source: BasePredictions) -> TypeGuard[Predictions]:
+    """Return whether predictions are in memory and few enough for one block."""
+    return isinstance(source, Predictions) and len(source) <= source.block_size
 
 
 def _count_blocks(source: BasePredictions, size: int) -> int:
@@ -280,6 +280,19 @@ def _concatenate(results: list[T]) -> T:
     else:
         concatenated = first.concatenate(results)  # type: ignore[attr-defined]
     return concatenated
+
+
+def _limit_blas_threads(block: Predictions) -> AbstractContextManager[object]:
+    """Let BLAS use one thread for matrices so small that more would be slower."""
+    n_predictions = block.n_predictions
+    n_products = n_predictions * len(block.labels)
+    if n_predictions <= _SMALL or n_products > _LITTLE_WORK:
+        return nullcontext()
+
+    limit: AbstractContextManager[object] = _find_thread_pools().limit(
+        limits=1, user_api="blas"
+    )
+    return limit
 
 
 @cache

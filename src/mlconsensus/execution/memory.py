@@ -1,6 +1,7 @@
 """Available memory and cores of this machine, and a check of sizes against them."""
 
 import contextlib
+import math
 import os
 from functools import lru_cache
 from pathlib import Path
@@ -121,8 +122,8 @@ def _read_limit(share: float) -> float:
 def count_cores() -> int:
     """Return the number of threads to use.
 
-    This is the number of cores that the process may run on, or less if
-    ``OMP_NUM_THREADS`` is less.
+    This is the number of cores that the process may run on, or less if its container
+    or ``OMP_NUM_THREADS`` allows less.
 
     Returns
     -------
@@ -133,9 +134,15 @@ def count_cores() -> int:
     >>> count_cores() >= 1
     True
     """
-    from joblib import cpu_count  # respects CPU affinity and limits of containers
+    n_cores = os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        n_cores = len(os.sched_getaffinity(0))
 
-    n_cores = int(cpu_count())
+    # The file does not exist outside of containers, and the quota may be "max".
+    with contextlib.suppress(OSError, ValueError):
+        quota, period = (_GROUP / "cpu.max").read_text().split()
+        n_cores = min(n_cores, math.ceil(int(quota) / int(period)))
+
     n_wanted = os.environ.get("OMP_NUM_THREADS", "")
     if n_wanted.isdigit() and int(n_wanted) > 0:
         return min(n_cores, int(n_wanted))

@@ -18,7 +18,7 @@ import numpy as np
 from scipy import special
 
 from ..linalg.block_sums import ratio
-from ..metrics.intervals import Estimate
+from ..metrics.estimate import Estimate
 from ..predictions import FloatArray
 from .pairwise import GROUPS
 

@@ -41,7 +41,7 @@ from ..combiners.base import BaseCombiner
 from ..combiners.reliability import MAX_RELIABILITY, Families
 from ..combiners.weighted_consensus import WeightedConsensus
 from ..linalg.block_sums import ratio
-from ..metrics.intervals import Estimate
+from ..metrics.estimate import Estimate
 from ..predictions import FloatArray, IntArray, Predictions
 from ..predictions.families import FamiliesLike, get_stem, number_families
 from ..text import shown

@@ -354,6 +354,7 @@ def _print_bytes(data: bytes) -> None:
 
 
 # A context manager made of a generator would keep the refused data in memory.
+@dataclass(frozen=True)
 class reader_errors(contextlib.AbstractContextManager[None]):  # noqa: N801
     """Turn any error of a library that reads a file into an `InputError`.
 
@@ -377,10 +378,9 @@ class reader_errors(contextlib.AbstractContextManager[None]):  # noqa: N801
     mlconsensus.errors.InputError: a.parquet: found broken data (bad magic), ...
     """
 
-    def __init__(self, name: str, kind: str, problem: str = "broken data") -> None:
-        self.name = name
-        self.kind = kind
-        self.problem = problem
+    name: str
+    kind: str
+    problem: str = "broken data"
 
     def __exit__(
         self, kind: object, error: BaseException | None, trace: object

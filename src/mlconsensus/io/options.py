@@ -26,6 +26,7 @@ CONFIDENCES: Mapping[str, float] = {
 }
 
 
+@dataclass
 class ReadLog:
     """Counts of what was changed or left out while files were read.
 
@@ -38,9 +39,9 @@ class ReadLog:
     "keys left out: 2 ('reason'); duplicate tags read once: 1"
     """
 
-    def __init__(self) -> None:
-        self._counts: dict[str, Counter[str]] = {}
-        self.files_without_named_columns: set[str] = set()
+    files_without_named_columns: set[str] = field(default_factory=set)
+    # How often each event occurred, by the name that it was done to.
+    _counts: dict[str, Counter[str]] = field(default_factory=dict)
 
     def add(self, event: str, name: str = "", times: int = 1) -> None:
         """Count an event.

@@ -40,9 +40,10 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy import linalg, sparse
 
+from ..errors import InputError
 from ..execution.threads import check_interrupted, map_on_threads
 from ..predictions import Array, FloatArray, IntArray
-from .head_tail_map import HeadTailMap
+from .head_tail_map import HeadTailMap, order_by_frequency
 from .matrix_types import CSRArray, Entries, RowSlice
 from .sparse_scores import in_pieces, kth_best
 
@@ -368,3 +369,29 @@ def _bound_higher_orders(row_sum: float) -> float:
     if row_sum < 0.5:
         return row_sum**2 / (1 - row_sum)
     return np.inf
+
+
+def shrink_large_gram(rows: CSRArray, scale: float) -> HeadTailMap:
+    """Return K (I + K)^-1, K the scaled Gram matrix of rows in a large label space."""
+    # The head: products of frequent labels with all others.
+    order, n_head = order_by_frequency(rows.sum(axis=0))
+    n_labels = len(order)
+    head = np.empty((n_head, n_labels), dtype=choose_dtype(n_head, n_labels))
+    for labels, products in iterate_head_products(rows, order, n_head):
+        head[labels] = products * scale
+
+    # The tail: products of rare labels, in pieces.
+    diagonal = rows.power(2).sum(axis=0)[order[n_head:]] * scale
+    tail = (
+        (labels, products * scale)
+        for labels, (products,) in iterate_tail_products(order, n_head, rows)
+    )
+    label_map = shrink_head_and_tail(order, head, diagonal, tail)
+    if not np.isfinite(label_map.bound):
+        raise InputError(
+            where="MLCM-a",
+            found=f"rare labels (other than the {n_head:,} most frequent) that occur "
+            "together too often",
+            expected="fewer of these; the default method supports such predictions",
+        )
+    return label_map

@@ -14,13 +14,7 @@ from ..predictions import FloatArray
 from ..predictions.blocks import NamedValues, PairValues
 from .block_sums import dense, product
 from .gram import Gram
-from .head_tail_map import HeadTailMap, order_by_frequency
-from .head_tail_shrinkage import (
-    choose_dtype,
-    iterate_head_products,
-    iterate_tail_products,
-    shrink_head_and_tail,
-)
+from .head_tail_map import HeadTailMap
 from .matrix_types import CSRArray, RowSlice
 from .sparse_scores import SparseScores, select_best
 
@@ -57,7 +51,9 @@ def shrink_labels(
             raise InputError(
                 where="n_iter", found=n_iter, expected="1, for a large label space"
             )
-        return _shrink_large_gram(gram.rows, scale)
+        from .head_tail_shrinkage import shrink_large_gram
+
+        return shrink_large_gram(gram.rows, scale)
 
     eigenvalues, eigenvectors = decompose_gram(gram, keep_all=n_iter == 0)
     shrinkage = compute_shrinkage(scale * eigenvalues)
@@ -169,29 +165,3 @@ def _fill_unseen_instances(
     source = np.arange(n_instances)
     source[unseen] = n_instances
     return sparse.vstack([scores, prior_scores], format="csr")[source]
-
-
-def _shrink_large_gram(rows: CSRArray, scale: float) -> HeadTailMap:
-    """Return K (I + K)^-1, K the scaled Gram matrix of rows in a large label space."""
-    # The head: products of frequent labels with all others.
-    order, n_head = order_by_frequency(rows.sum(axis=0))
-    n_labels = len(order)
-    head = np.empty((n_head, n_labels), dtype=choose_dtype(n_head, n_labels))
-    for labels, products in iterate_head_products(rows, order, n_head):
-        head[labels] = products * scale
-
-    # The tail: products of rare labels, in pieces.
-    diagonal = rows.power(2).sum(axis=0)[order[n_head:]] * scale
-    tail = (
-        (labels, products * scale)
-        for labels, (products,) in iterate_tail_products(order, n_head, rows)
-    )
-    label_map = shrink_head_and_tail(order, head, diagonal, tail)
-    if not np.isfinite(label_map.bound):
-        raise InputError(
-            where="MLCM-a",
-            found=f"rare labels (other than the {n_head:,} most frequent) that occur "
-            "together too often",
-            expected="fewer of these; the default method supports such predictions",
-        )
-    return label_map

@@ -15,8 +15,9 @@ from ..combiners.registry import list_by_name
 from ..combiners.weighted_consensus import WeightedConsensus, weighted_consensus
 from ..errors import InputError
 from ..execution.progress import track
+from ..metrics.estimate import Estimate
 from ..metrics.evaluation import evaluate, evaluate_models
-from ..metrics.intervals import Estimate, evaluate_on_gold
+from ..metrics.intervals import evaluate_on_gold
 from ..metrics.ranking import RANKING_METRICS
 from ..metrics.tables import TITLES, title
 from ..predictions import (

@@ -31,7 +31,7 @@ from ..inspection.pairwise import (
 from ..linalg.annotations import Annotations, make_annotations
 from ..linalg.block_sums import ratio
 from ..metrics import _rank_counts
-from ..metrics.intervals import Estimate
+from ..metrics.estimate import Estimate
 from ..metrics.ranking import RANKING_METRICS
 from ..metrics.tables import TITLES
 from ..predictions import (

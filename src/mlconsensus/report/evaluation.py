@@ -12,9 +12,9 @@ from ..decision.label_sets import match_instances, match_total
 from ..execution.progress import track
 from ..linalg.block_sums import dense, ratio
 from ..metrics import intervals
+from ..metrics.estimate import Estimate
 from ..metrics.evaluation import evaluate, evaluate_models, iterate_models
 from ..metrics.ground_truth import MatchedTruth, describe_empty_instances, match_truth
-from ..metrics.intervals import Estimate
 from ..metrics.tables import ENOUGH
 from ..predictions import Array, BoolArray, FloatArray, IntArray, Predictions
 from .changes import compute_overruled_votes, evenly

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..metrics.intervals import Estimate
+from ..metrics.estimate import Estimate
 from ..text import plural, shown
 from .evaluation import JudgedSummary, Judgement
 from .models import ModelsSummary

@@ -260,18 +260,24 @@ class DenseBlock(PredictionBlock):
     def merge_models(self, shares: Matrix) -> Self:
         if sparse.issparse(shares):
             shares = shares.toarray()
-        scores = []
-        is_present: list[BoolArray | None] = []
-        for family_shares in shares:
-            members = np.flatnonzero(family_shares)
-            family_scores, mask = self._merge_members(members, family_shares[members])
-            scores.append(family_scores)
-            is_present.append(mask)
-
         patterns = self._patterns
         if patterns is not None:
             mean_shares = shares / np.abs(shares).sum(axis=1, keepdims=True)
             patterns = replace(patterns, scores=patterns.scores @ mean_shares.T)
+
+        scores = []
+        is_present: list[BoolArray | None] = []
+        for family, family_shares in enumerate(shares):
+            members = np.flatnonzero(family_shares)
+            if patterns is not None and len(members) > 1:
+                family_scores = patterns.scores[:, family]
+                scores.append(family_scores[patterns.index.numbers])
+                is_present.append(None)
+                continue
+            total, mask = self._merge_members(members, family_shares[members])
+            scores.append(total)
+            is_present.append(mask)
+
         info = replace(self.info, weights=None)
         return type(self)(scores, is_present, info, patterns)
 

@@ -110,7 +110,8 @@ class DenseValues(PairValues):
         self, denominator: PairValues, default: FloatArray | float
     ) -> PairValues:
         divisors = denominator.to_array()
-        if _is_positive_constant(divisors):
+        is_constant = not any(divisors.strides) and divisors.size > 0
+        if is_constant and divisors.flat[0] > 0:
             divisor = float(divisors.flat[0])
             return Quotients(self.array, divisor, _choose_dtype(default))
         return DenseValues(_divide(self.array, divisors, default))
@@ -192,10 +193,7 @@ class PatternIndex:
 
     def look_up(self, table: FloatArray) -> FloatArray:
         """Return the entry (q, l) of each pair's pattern and label, (n, l)."""
-        n_labels = table.shape[1]
-        positions = self.numbers * np.intp(n_labels)
-        positions += np.arange(n_labels)
-        return np.asarray(table.ravel()[positions])
+        return np.asarray(table[self.numbers, np.arange(table.shape[1])])
 
 
 class PatternValues(DenseValues):
@@ -396,11 +394,6 @@ def _choose_dtype(default: FloatArray | float) -> FloatDtype:
     if isinstance(default, np.ndarray) and default.dtype == np.float32:
         return np.dtype(np.float32)
     return np.dtype(np.float64)
-
-
-def _is_positive_constant(array: Array) -> bool:
-    """Return whether an array consists of one positive number that is repeated."""
-    return bool(array.size > 0 and not any(array.strides) and array.flat[0] > 0)
 
 
 def _divide(numerator: Array, denominator: Array, default: FloatArray | float) -> Array:
