@@ -9,8 +9,9 @@ import numpy as np
 from ..active_learning.query import select_queries
 from ..combiners.registry import COMBINERS
 from ..inspection.agreement import Agreement, agreement
-from ..metrics.estimate import Estimate, evaluate_on_gold
+from ..metrics.estimate import Estimate
 from ..metrics.ground_truth import match_truth
+from ..metrics.intervals import evaluate_on_gold
 from ..model_selection.comparison import cross_fit
 from .changes import ChangesSummary, compare_with_vote, evenly, summarize_changes
 from .evaluation import MOST_CELLS, JudgedSummary, judge
