@@ -2,6 +2,7 @@
 
 import gc
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -36,7 +37,10 @@ def test_streaming_says_and_writes_the_same(run, panel, options):
     read = run("combine", *files, "-o", "read.csv", "--no-stream", *options)
     streamed = run("combine", *files, "-o", "streamed.csv", "--stream", *options)
     assert (read.code, streamed.code, streamed.out) == (0, 0, "")
-    assert streamed.err == read.err.replace("read.csv", "streamed.csv")
+    # How similar the result is to voting is known only in memory.
+    similarity = re.compile(r"; the first label is the same as with voting .*?(?=\))")
+    expected = similarity.sub("", read.err).replace("read.csv", "streamed.csv")
+    assert streamed.err == expected
     same_scores((panel / "streamed.csv").read_text(), (panel / "read.csv").read_text())
     assert not [path for path in panel.iterdir() if path.name.startswith(".")]
 
@@ -53,7 +57,10 @@ def test_json_says_the_same(run, panel):
     streamed = run(
         "combine", "a.csv", "c.csv", "-o", "x.csv", "--json", "--stream", "--force"
     )
-    assert json.loads(streamed.out) == json.loads(read.out)
+    result = json.loads(streamed.out)
+    expected = json.loads(read.out)
+    assert expected.pop("reason").startswith(result.pop("reason"))
+    assert result == expected
 
 
 def test_what_would_not_fit_is_streamed(run, panel, monkeypatch):

@@ -145,7 +145,7 @@ def test_bad_answers_are_reported_together(tmp_path: Path) -> None:
         panel = read_predictions(path, skip_bad=True)
     assert panel.shape == (1, 5, 1)
     path.write_text("no\n")
-    with pytest.raises(InputError, match="no answer that can be read"):
+    with pytest.raises(InputError, match="none of the answers can be read"):
         read_predictions(path, skip_bad=True)
 
 

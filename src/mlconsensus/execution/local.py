@@ -131,6 +131,8 @@ def map_blocks(
         lazy_scores: T = source.map_blocks(apply, dtype)
         return lazy_scores
 
+    if not source.many:
+        _check_scores_fit(source, dtype)
     if _is_one_block(source):
         with _limit_blas_threads(source):
             return apply(source)
@@ -231,12 +233,8 @@ def solve(function: Callable[[], T], one_thread: bool = False) -> T:
             raise
 
 
-def _fill_blocks(
-    source: BasePredictions,
-    apply: Callable[[Predictions], object],
-    dtype: DTypeLike,
-) -> Array:
-    """Compute the scores of each block into one array, shape (n, l)."""
+def _check_scores_fit(source: BasePredictions, dtype: DTypeLike) -> None:
+    """Raise an `InputError` if an array of the scores would not fit into memory."""
     _, n, l = source.shape
     check_size(
         n * l * np.dtype(dtype).itemsize,
@@ -244,6 +242,15 @@ def _fill_blocks(
         f"of scores of {n:,} instances × {l:,} labels",
         0.9,
     )
+
+
+def _fill_blocks(
+    source: BasePredictions,
+    apply: Callable[[Predictions], object],
+    dtype: DTypeLike,
+) -> Array:
+    """Compute the scores of each block into one array, shape (n, l)."""
+    _, n, l = source.shape
     size = source.block_size
     scores = np.empty((n, l), dtype=dtype)
     targets = (scores[start : start + size] for start in range(0, n, size))

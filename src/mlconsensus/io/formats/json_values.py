@@ -104,7 +104,7 @@ def get_by_path(record: Json, path: str) -> Json:
     Raises
     ------
     LookupError
-        If there is no such value.
+        If the value does not exist.
 
     Examples
     --------

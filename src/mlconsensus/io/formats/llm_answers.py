@@ -268,7 +268,7 @@ def _split_item(item: Json) -> tuple[Json, Json]:
 def _parse_text(
     text: str, where: str, options: ReadOptions, scores: ScoreParser
 ) -> Json:
-    """Return the JSON in a text, or its labels; ``None`` if there is no answer."""
+    """Return the JSON in a text, or its labels; ``None`` without an answer."""
     text = _END_OF_REASONING.split(text)[-1].strip()
     text = text.strip("`").removeprefix("json").strip()
 
