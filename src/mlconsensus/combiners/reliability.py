@@ -508,12 +508,15 @@ def shrink(
     >>> shrink(np.array([0.2, 0.4]), 0.3, np.array([10.0, 10.0])).round(3)
     array([0.3, 0.3])
     """
-    squared_difference = (estimates - expected) ** 2
+    excess = (estimates - expected) ** 2 - variance
     between = 0.03
     for _ in range(20):
+        previous = between
         weight = 1 / (variance + between) ** 2
-        excess = (weight * (squared_difference - variance)).sum()
-        between = max(1e-6, float(excess / max(weight.sum(), 1e-300)))
+        mean_excess = np.vdot(weight, excess) / max(weight.sum(), 1e-300)
+        between = max(1e-6, float(mean_excess))
+        if abs(between - previous) <= 1e-12 * between:
+            break
     share = between / (between + variance)
     return np.asarray(expected + (estimates - expected) * share)
 

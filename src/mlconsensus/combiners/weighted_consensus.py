@@ -46,7 +46,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from scipy import linalg
-from scipy.special import comb
 
 from .. import decision
 from ..errors import InputError
@@ -512,13 +511,15 @@ def _compute_mean_product(n_factors: int, count: Array, *powers: Array) -> Float
     count over k products.
     """
     is_usable = np.asarray(count > 3.5, dtype=np.float64)
+    n_families = np.maximum(count, 4)
+    n_products = np.ones_like(is_usable)
     polynomials = [is_usable]
     for k in range(1, n_factors + 1):
+        n_products = n_products * (n_families - k + 1) / k
         signed = is_usable * 0
         for i in range(1, k + 1):
             signed = signed - (-1) ** i * polynomials[k - i] * powers[i - 1]
         polynomials.append(signed / k)
-    n_products = comb(np.maximum(count, 4), n_factors)
     return np.asarray(polynomials[n_factors] / n_products)
 
 

@@ -35,6 +35,8 @@ from .threads import (
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
+# So many scores always fit into memory.
+_N_SMALL_SCORES = 2**16
 # Up to this number of predictions, BLAS does not start threads.
 _SMALL = 2**18
 # Up to this number of predictions times labels, BLAS is faster with one thread.
@@ -131,12 +133,14 @@ def map_blocks(
         lazy_scores: T = source.map_blocks(apply, dtype)
         return lazy_scores
 
-    if not source.many:
+    is_array = not source.many
+    n_scores = len(source) * len(source.labels)
+    if is_array and n_scores > _N_SMALL_SCORES:
         _check_scores_fit(source, dtype)
     if _is_one_block(source):
         with _limit_blas_threads(source):
             return apply(source)
-    if source.many:
+    if not is_array:
         size = source.block_size
         n_blocks = _count_blocks(source, size)
         results = map_with_progress(source.blocks(size), apply, n_blocks, "combining")
